@@ -1,0 +1,1 @@
+"""One module per kind of question; each takes its turns and notes its samples."""

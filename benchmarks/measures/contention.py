@@ -1,0 +1,106 @@
+"""Many conversations at once on one file, each with words of its own (nothing to share)."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+from time import perf_counter
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from benchmarks import results as m
+from benchmarks.measure import Bench, discard
+from benchmarks.replay import Call, PutCall, areplay, prepare, replay
+from benchmarks.savers import ASYNC_SQLITE, FORKPOINT, RIDING, SQLITE, Contender, Saver
+
+_TOPIC = "writers"
+
+
+def measure_writers(bench: Bench) -> None:
+    """The growing chat written by many threads, or many tasks, on one saver."""
+    supersteps = bench.plan.writers * bench.plan.writer_supersteps
+    for contender in bench.turns("many writers", (SQLITE, ASYNC_SQLITE, FORKPOINT, RIDING)):
+        if contender.opened is not None:
+            rate = supersteps / _threads(bench, contender)
+            bench.results.add(_TOPIC, m.WRITERS, contender.name, rate)
+        if contender.aopened is not None:
+            rate = supersteps / asyncio.run(_tasks(bench, contender))
+            bench.results.add(_TOPIC, m.ASYNC_WRITERS, contender.name, rate)
+
+
+def _threads(bench: Bench, contender: Contender) -> float:
+    path = bench.new_file()
+    with contender.open(path) as saver:
+        conversations = _conversations(bench, contender, saver)
+        start_together = Barrier(len(conversations) + 1)
+
+        def write(calls: list[Call]) -> None:
+            start_together.wait()
+            replay(saver, calls)
+
+        with ThreadPoolExecutor(len(conversations)) as threads:
+            written = [threads.submit(write, calls) for calls in conversations]
+            start_together.wait()
+            start = perf_counter()
+            for future in written:
+                future.result()
+            taken = perf_counter() - start
+    discard(path)
+    return taken
+
+
+async def _tasks(bench: Bench, contender: Contender) -> float:
+    path = bench.new_file()
+    async with contender.aopen(path) as saver:
+        conversations = _conversations(bench, contender, saver)
+        start = perf_counter()
+        await asyncio.gather(*(areplay(saver, calls) for calls in conversations))
+        taken = perf_counter() - start
+    discard(path)
+    return taken
+
+
+def _conversations(bench: Bench, contender: Contender, saver: Saver) -> list[list[Call]]:
+    recording, plan = bench.recording("W1"), bench.plan
+    return [
+        _in_own_words(
+            prepare(
+                recording,
+                saver,
+                f"writer-{number}",
+                durability=contender.durability,
+                supersteps=plan.writer_supersteps,
+            ),
+            f"writer {number}: ",
+        )
+        for number in range(plan.writers)
+    ]
+
+
+def _in_own_words(calls: list[Call], prefix: str) -> list[Call]:
+    """The same calls with every message changed; a message stays one object."""
+    changed: dict[int, BaseMessage] = {}
+
+    def own(value: Any) -> Any:
+        if isinstance(value, BaseMessage):
+            if id(value) not in changed:
+                changed[id(value)] = value.model_copy(update={"content": f"{prefix}{value.text}"})
+            return changed[id(value)]
+        if isinstance(value, list | tuple):
+            return type(value)(own(item) for item in value)
+        if isinstance(value, dict):
+            return {key: own(item) for key, item in value.items()}
+        return value
+
+    own_calls: list[Call] = []
+    for call in calls:
+        if isinstance(call, PutCall):
+            checkpoint = call.checkpoint.copy()
+            checkpoint["channel_values"] = own(checkpoint["channel_values"])
+            own_calls.append(replace(call, checkpoint=checkpoint))
+        else:
+            own_calls.append(replace(call, writes=own(call.writes)))
+    return own_calls

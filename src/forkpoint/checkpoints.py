@@ -1,0 +1,245 @@
+"""What LangGraph stores with a checkpoint besides values, in parts for the store.
+
+Metadata falls into three parts: what stays the same from step to step (interned by the store, and
+what filters look up), what changes with every step, and what JSON cannot hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+
+from langchain_core.messages import BaseMessage
+
+from forkpoint.errors import SerializationError
+from forkpoint.model import TimelineEntry
+from forkpoint.store.reading import TimelineRow
+from forkpoint.store.records import StoredCheckpoint
+from forkpoint.store.terms import canonical_json
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_KNOWN_KEYS = frozenset(
+    {
+        "v",
+        "ts",
+        "id",
+        "channel_values",
+        "channel_versions",
+        "versions_seen",
+        "updated_channels",
+    }
+)
+_TITLE_LENGTH = 80
+
+ToCell = Callable[[Any], bytes]
+
+
+@dataclass(slots=True)
+class Extra:
+    """The part of a checkpoint row's body that is LangGraph's business and not the store's."""
+
+    v: int
+    ts: Any
+    updated_names: list[int] | list[str] | None
+    """Positions in the checkpoint's channel versions; names where one is not among them."""
+    changing: dict[str, Any] = field(default_factory=dict)
+    opaque: dict[str, bytes] = field(default_factory=dict)
+    more: dict[str, bytes] = field(default_factory=dict)
+    """Entries of the checkpoint that this version has no place for, as cells."""
+    title: str | None = None
+
+    CHANGING: ClassVar[frozenset[str]] = frozenset({"parents", "counters_since_delta_snapshot"})
+    """Metadata entries that change with every step."""
+
+    @classmethod
+    def of(
+        cls,
+        checkpoint: Mapping[str, Any],
+        changing: dict[str, Any],
+        opaque: dict[str, bytes],
+        to_cell: ToCell,
+    ) -> Extra:
+        """Taken from a checkpoint that is about to be stored."""
+        versions = {name: i for i, name in enumerate(checkpoint["channel_versions"])}
+        updated = checkpoint.get("updated_channels")
+        if updated is not None and all(name in versions for name in updated):
+            updated = [versions[name] for name in updated]
+        start = checkpoint["channel_values"].get("__start__")
+        return cls(
+            v=checkpoint["v"],
+            ts=checkpoint["ts"],
+            updated_names=updated,
+            changing=changing,
+            opaque=opaque,
+            more={
+                key: to_cell(value)
+                for key, value in checkpoint.items()
+                if key not in _KNOWN_KEYS and not (key == "pending_sends" and value == [])
+            },
+            title=None if start is None else turn_title(start),
+        )
+
+    def packed(self) -> list[Any]:
+        """As msgpack stores it: short where there is little to say."""
+        parts: list[Any] = [
+            self.v,
+            _packed_time(self.ts),
+            self.updated_names,
+            self.title,
+            self.changing or None,
+            self.opaque or None,
+            self.more or None,
+        ]
+        while parts[-1] is None and len(parts) > 3:
+            parts.pop()
+        return parts
+
+    @classmethod
+    def unpacked(cls, stored: Sequence[Any]) -> Extra:
+        """The inverse of `packed`."""
+        v, ts, updated, *rest = stored
+        rest = [*rest, None, None, None, None]
+        return cls(
+            v,
+            _unpacked_time(ts),
+            updated,
+            title=rest[0],
+            changing=rest[1] or {},
+            opaque=rest[2] or {},
+            more=rest[3] or {},
+        )
+
+    def updated(self, versions: Mapping[str, Any]) -> list[str] | None:
+        """The updated channels by name."""
+        if self.updated_names is None:
+            return None
+        names = list(versions)
+        return [names[item] if isinstance(item, int) else item for item in self.updated_names]
+
+
+def metadata_parts(
+    entries: Mapping[str, Any], to_cell: ToCell
+) -> tuple[dict[str, Any], int | None, dict[str, Any], dict[str, bytes]]:
+    """Metadata as (constant, step, changing, opaque)."""
+    constant: dict[str, Any] = {}
+    changing: dict[str, Any] = {}
+    opaque: dict[str, bytes] = {}
+    step: int | None = None
+    for key, value in entries.items():
+        if key == "step" and type(value) is int and abs(value) < 2**62:
+            step = value
+            continue
+        try:
+            canonical_json(value)
+        except (TypeError, ValueError):
+            try:
+                opaque[key] = to_cell(value)
+            except SerializationError as error:
+                raise SerializationError(f"metadata {key!r}: {error}") from error
+            continue
+        if key in Extra.CHANGING and value:
+            changing[key] = value
+        else:
+            constant[key] = value
+    return constant, step, changing, opaque
+
+
+def stored_metadata(
+    record: StoredCheckpoint, extra: Extra, opaque: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The inverse of `metadata_parts`."""
+    entries = {**record.metadata, **extra.changing, **opaque}
+    if record.step is not None:
+        entries["step"] = record.step
+    return entries
+
+
+def replayed_channels(stored: Any) -> Sequence[str]:
+    """Delta channels that a checkpoint has no value of: LangGraph counts steps since their last."""
+    return list(Extra.unpacked(stored).changing.get("counters_since_delta_snapshot") or ())
+
+
+def begins_turn(stored: Any) -> bool:
+    """Whether a turn of the conversation begins at a checkpoint, from the extra part of its row."""
+    return len(stored) > 3 and stored[3] is not None
+
+
+def turn_title(start: Any) -> str | None:
+    """A line that tells a person which turn this was: the text of its input's last message."""
+    text = _text_of(start)
+    if text is None:
+        return None
+    line = " ".join(text.split())
+    line = line.encode(errors="replace").decode()
+    return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
+
+
+def _text_of(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, BaseMessage):
+        return str(value.text)
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], str):
+        return value[1]
+    if isinstance(value, list):
+        return _text_of(value[-1]) if value else None
+    if isinstance(value, Mapping):
+        for key in ("messages", "content", "input", "question"):
+            if key in value:
+                return _text_of(value[key])
+        for item in value.values():
+            if isinstance(item, str):
+                return item
+    return None
+
+
+def timeline_entry(row: TimelineRow) -> TimelineEntry:
+    """A timeline's entry from the store's row."""
+    record = row.checkpoint
+    extra = Extra.unpacked(record.extra)
+    source = str(record.metadata.get("source", ""))
+    return TimelineEntry(
+        session_id=record.session,
+        checkpoint_id=record.id,
+        parent_id=record.parent,
+        step=-2 if record.step is None else record.step,
+        source=source,
+        timestamp=str(extra.ts),
+        nodes=() if source == "input" else nodes_that_ran(record.seen, row.parent_seen),
+        title=None if row.turn is None else Extra.unpacked(row.turn).title,
+        size=record.size,
+        children=row.children,
+        forks=row.forks,
+        inherited=record.inherited,
+    )
+
+
+def nodes_that_ran(
+    seen: Mapping[str, Mapping[str, Any]], seen_before: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """The nodes whose superstep lies between two checkpoints: what they had seen has changed."""
+    return tuple(
+        node
+        for node, versions in seen.items()
+        if not node.startswith("__") and versions != seen_before.get(node)
+    )
+
+
+def _packed_time(ts: Any) -> Any:
+    if isinstance(ts, str) and ts.endswith("+00:00"):
+        try:
+            moment = datetime.fromisoformat(ts)
+        except ValueError:
+            return ts
+        if moment.isoformat() == ts:
+            return (moment - _EPOCH) // _MICROSECOND
+    return ts
+
+
+def _unpacked_time(stored: Any) -> Any:
+    if isinstance(stored, int):
+        return (_EPOCH + stored * _MICROSECOND).isoformat()
+    return stored

@@ -1,0 +1,133 @@
+"""Stored checkpoints as LangGraph's tuples, by one serializer.
+
+A saver makes a new one of these when its serializer is replaced (`with_allowlist`).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+from forkpoint.checkpoints import Extra, stored_metadata
+from forkpoint.codec import Codec
+from forkpoint.configs import config_of
+from forkpoint.errors import DatabaseError, DeserializationError
+from forkpoint.store.cells import Encoded, KeyedVault, OpenVault, Seq, Vault
+from forkpoint.store.database import Store as Plumbing
+from forkpoint.store.records import StoredCheckpoint
+from forkpoint.store.terms import Remembered
+
+_HASH_KEY = "value_digest_key"
+_SHARED_VALUES = 50_000
+
+
+class Decoder:
+    """A codec, the vault that goes with it, and the messages it has handed out to be shared."""
+
+    def __init__(self, store: Plumbing, serde: SerializerProtocol, *, share_values: bool) -> None:
+        self.serde = serde
+        self.codec = Codec(serde)
+        self.vault = _vault(store, serde)
+        self._share_values = share_values
+        self._shared: Remembered[bytes, Any] = Remembered(_SHARED_VALUES)
+
+    def tuple(self, record: StoredCheckpoint) -> CheckpointTuple:
+        codec = self.codec
+        cells = record.cells
+        assert cells is not None
+        values: dict[str, Any] = {}
+        channel = ""
+        try:
+            for channel, reference in record.references.items():
+                values[channel] = self.value(cells.resolve(reference))
+            writes = []
+            for write in record.writes:
+                channel = write.channel
+                value = self.value(cells.resolve(write.value))
+                writes.append((write.task_id, channel, value))
+            channel = ""
+            extra = Extra.unpacked(record.extra)
+            opaque = {key: codec.decode(cell) for key, cell in extra.opaque.items()}
+        except DeserializationError as error:
+            raise DeserializationError(
+                error.problem,
+                channel=channel or None,
+                checkpoint_id=record.id,
+                type_name=error.type_name,
+            ) from error
+        checkpoint: dict[str, Any] = {
+            "v": extra.v,
+            "ts": extra.ts,
+            "id": record.id,
+            "channel_values": values,
+            "channel_versions": record.versions,
+            "versions_seen": record.seen,
+            "updated_channels": extra.updated(record.versions),
+        }
+        for key, cell in extra.more.items():
+            checkpoint[key] = codec.decode(cell)
+        return CheckpointTuple(
+            config=config_of(record.session, record.namespace, record.id),
+            checkpoint=cast(Checkpoint, checkpoint),
+            metadata=cast(CheckpointMetadata, stored_metadata(record, extra, opaque)),
+            parent_config=(
+                None
+                if record.parent is None
+                else config_of(record.session, record.namespace, record.parent)
+            ),
+            pending_writes=writes,
+        )
+
+    def value(self, value: Encoded | None) -> Any:
+        """A value as the store resolved it, decoded."""
+        if isinstance(value, bytes):
+            return self._cell(value)
+        if isinstance(value, Seq):
+            if self._share_values:
+                items = [self._cell(cell) for cell in value.items]
+            else:
+                items = self.codec.decode_all(value.items)
+            return self.codec.wrap(items, value.mark)
+        if value is None:
+            return None
+        return {key: self.value(part) for key, part in zip(value.keys, value.values, strict=True)}
+
+    def _cell(self, cell: bytes) -> Any:
+        if not self._share_values or not self.codec.is_message(cell):
+            # Only messages are shared: LangGraph's own channels change sets and lists in place.
+            return self.codec.decode(cell)
+        try:
+            return self._shared[cell]
+        except KeyError:
+            value = self.codec.decode(cell)
+            self._shared.remember(cell, value)
+            return value
+
+
+def _vault(store: Plumbing, serde: SerializerProtocol) -> Vault:
+    if not isinstance(serde, EncryptedSerializer):
+        return OpenVault()
+    cipher = serde.cipher
+
+    def encrypt(data: bytes) -> bytes:
+        name, sealed = cipher.encrypt(data)
+        label = name.encode()
+        return bytes((len(label),)) + label + sealed
+
+    def decrypt(data: bytes) -> bytes:
+        start = 1 + data[0]
+        try:
+            return cipher.decrypt(data[1:start].decode(), data[start:])
+        except Exception as error:
+            raise DatabaseError(
+                f"an encrypted value cannot be opened ({error}): is this the key it was "
+                "written with?"
+            ) from error
+
+    stored = store.setting(_HASH_KEY, lambda: encrypt(os.urandom(32)))
+    assert stored is not None
+    return KeyedVault(encrypt, decrypt, decrypt(stored))

@@ -1,0 +1,89 @@
+"""What an argument may be: one check for each kind, with an error that names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from forkpoint.errors import InvalidArgumentError
+
+LONGEST_SESSION_ID = 4096
+"""UTF-8 bytes."""
+LONGEST_CHECKPOINT_ID = 4096
+"""UTF-8 bytes."""
+LONGEST_NAMESPACE = 65_536
+"""UTF-8 bytes."""
+MOST = 2**62
+"""Limits above this are as good as none."""
+
+
+def check_text(argument: str, value: object, most_bytes: int, *, empty: bool = False) -> str:
+    """Text that every database can hold: UTF-8, no NUL, not too long."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(argument, f"must be text, not {type(value).__name__}")
+    if not value and not empty:
+        raise InvalidArgumentError(argument, "must not be empty")
+    try:
+        length = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            argument, f"has a lone surrogate at position {error.start}, which is not text"
+        ) from error
+    if "\0" in value:
+        raise InvalidArgumentError(argument, "must not contain NUL")
+    if length > most_bytes:
+        raise InvalidArgumentError(
+            argument, f"is {length} bytes long; {most_bytes} is the most that is stored"
+        )
+    return value
+
+
+def check_session_id(argument: str, value: object) -> str:
+    """A session or thread id."""
+    return check_text(argument, value, LONGEST_SESSION_ID)
+
+
+def check_checkpoint_id(argument: str, value: object) -> str:
+    """A checkpoint, task or request id."""
+    return check_text(argument, value, LONGEST_CHECKPOINT_ID)
+
+
+def check_namespace(argument: str, value: object) -> str:
+    """A checkpoint namespace; empty for the root."""
+    return check_text(argument, value, LONGEST_NAMESPACE, empty=True)
+
+
+def check_optional_text(argument: str, value: object) -> str | None:
+    """A remark: who, or why."""
+    return None if value is None else check_text(argument, value, LONGEST_NAMESPACE, empty=True)
+
+
+def check_limit(argument: str, value: object) -> int:
+    """A number of things: 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgumentError(argument, f"must be a whole number, not {type(value).__name__}")
+    if value < 0:
+        raise InvalidArgumentError(argument, f"must be 0 or more, not {value}")
+    return min(value, MOST)
+
+
+def check_bool(argument: str, value: object) -> bool:
+    """True or False."""
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(argument, f"must be True or False, not {type(value).__name__}")
+    return value
+
+
+def check_seconds(argument: str, value: object) -> float:
+    """A time to wait."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgumentError(argument, f"must be seconds, not {type(value).__name__}")
+    if not 0 <= value <= 86_400:
+        raise InvalidArgumentError(argument, f"must be between 0 and 86400 seconds, not {value}")
+    return float(value)
+
+
+def check_choice(argument: str, value: object, choices: Sequence[str]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidArgumentError(argument, f"must be one of {', '.join(choices)}, not {value!r}")
+    return value

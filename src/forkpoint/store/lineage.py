@@ -1,0 +1,187 @@
+"""Who sees which rows: a session's own, and what its fork point stands on.
+
+A session sees every visible row of its own. On a fork it also sees, read through, the strict
+ancestors of its fork point: a **path** of segments, each a lane of some thread up to a row number.
+Because a lane is an unbroken run of children, "is an ancestor" is `n <= up_to` on the right lane,
+whatever the distance. Every base has a **cut**, the tick of its session at the moment of the fork:
+nothing written later is visible through it.
+
+Sub-namespaces follow their root: a row of one is seen through a base iff the root checkpoint it
+belongs to is on the path, or is the fork point itself and that was a live head.
+
+What a fork stands on never changes, so views are remembered. Rows that were hidden (pruned) in
+their own session stay visible to the forks that were taken before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from forkpoint.store.driver import Connection
+from forkpoint.store.terms import Remembered
+
+NEVER = 2**62
+"""A cut that hides nothing."""
+INHERITED_ROOT = -1
+"""`root` of a sub-namespace row whose root checkpoint its session inherits."""
+BEGINS_INSIDE = 2
+"""`base_open` of a fork that begins inside a subgraph."""
+
+
+class Segment(NamedTuple):
+    """Rows of one lane, from its first up to `up_to`."""
+
+    thread: int
+    lane: int
+    up_to: int
+
+
+class Rooted(Protocol):
+    """A row, as far as it says which root checkpoint it belongs to."""
+
+    @property
+    def thread(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def lane(self) -> int: ...
+    @property
+    def root(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """One session below a fork: where it was left, and what is still seen of it."""
+
+    session: int
+    thread: int
+    n: int
+    cut: int
+    open: bool
+    """True when sub-namespaces that belong to the fork point itself are seen too."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a session inherits; `bases` and `path` are empty for a session that is not a fork."""
+
+    session: int
+    bases: tuple[Base, ...] = ()
+    path: tuple[Segment, ...] = ()
+    """Root namespace, nearest first. The fork point itself is not in it: the fork has a copy."""
+    lanes: dict[tuple[int, int], int] = field(default_factory=dict)
+    """`up_to` by thread and lane: the path as a look-up."""
+    inner: dict[tuple[int, int], int] = field(default_factory=dict)
+    """The same for sub-namespaces in which the fork begins inside a subgraph."""
+    shown: bool = True
+    """False when the session was pruned: then only what is rebuilt from ancestors reads them."""
+
+    def holds(self, thread: int, lane: int, n: int) -> bool:
+        """Whether a row of the root namespace lies on the path."""
+        return n <= self.lanes.get((thread, lane), -1)
+
+    def base_of(self, session: int) -> Base | None:
+        """The base that a session is, if it is one."""
+        for base in self.bases:
+            if base.session == session:
+                return base
+        return None
+
+
+def seen_through(hidden: int, n: int, cut: int) -> bool:
+    """Whether a row written at tick `n` and hidden at another (0: never) shows through a cut."""
+    return n < cut and (hidden == 0 or hidden >= cut)
+
+
+def strict_ancestors(db: Connection, thread: int, n: int) -> Iterator[Segment]:
+    """The path from a row to its root, the row itself not included."""
+    place = db.one("place", thread=thread, n=n)
+    if place is None:
+        return
+    lane, first = place[0], place
+    if n > lane:
+        yield Segment(thread, lane, n - 1)
+        first = db.one("place", thread=thread, n=lane)
+    while first is not None and first[1] is not None:
+        thread, n = (first[2] or thread), first[1]
+        place = db.one("place", thread=thread, n=n)
+        if place is None:
+            return
+        lane = place[0]
+        yield Segment(thread, lane, n)
+        first = place if lane == n else db.one("place", thread=thread, n=lane)
+
+
+class Lineage:
+    """Views of the sessions of one database."""
+
+    def __init__(self) -> None:
+        self._views: Remembered[int, View] = Remembered(5_000)
+        self._owners: Remembered[int, int] = Remembered()
+
+    def view(self, db: Connection, session: int) -> View:
+        """What a session inherits."""
+        known = self._views.get(session)
+        if known is None:
+            known = self._read(db, session)
+            self._views.remember(session, known)
+        if known.bases and known.shown and not db.one("base_is_shown", id=session)[0]:
+            # Pruning is the one thing that changes a view, and it is not taken back.
+            known = replace(known, shown=False)
+            self._views.remember(session, known)
+        return known
+
+    def owner(self, db: Connection, thread: int) -> int:
+        """The session that a thread belongs to."""
+        known = self._owners.get(thread)
+        if known is None:
+            known = db.one("thread_owner", id=thread)[0]
+            self._owners.remember(thread, known)
+        return known
+
+    def cut(self, db: Connection, view: View, thread: int) -> int:
+        """The tick up to which writes in a thread are seen by the view's session."""
+        owner = self.owner(db, thread)
+        if owner == view.session:
+            return NEVER
+        base = view.base_of(owner)
+        return base.cut if base is not None else 0
+
+    def shows_rooted(
+        self, db: Connection, view: View, base: Base, row: Rooted, root_thread: int
+    ) -> bool:
+        """Whether a sub-namespace row of a base is seen."""
+        if view.inner and row.n <= view.inner.get((row.thread, row.lane), -1):
+            return True
+        root = row.root
+        if root is None:
+            return False
+        if root == INHERITED_ROOT:
+            return True
+        if root == base.n and root_thread == base.thread:
+            return base.open
+        place = db.one("place", thread=root_thread, n=root)
+        return place is not None and view.holds(root_thread, place[0], root)
+
+    def _read(self, db: Connection, session: int) -> View:
+        rows = db.all("bases_of", id=session)
+        if not rows:
+            return View(session)
+        bases: list[Base] = []
+        inner: dict[tuple[int, int], int] = {}
+        for owner, base, thread, n, cut, is_open in rows:
+            # A session between that was itself left at its first row, the copy of this fork point,
+            # makes the point no strict ancestor: then what it shows depends on both.
+            passable = not bases or bases[-1].n != 0 or bases[-1].open
+            bases.append(Base(base, thread, n, cut, is_open == 1 and passable))
+            if is_open == BEGINS_INSIDE and passable:
+                for own, namespace, _ in db.all("threads", session=owner):
+                    first = db.one("first_row", thread=own)
+                    if namespace and first is not None:
+                        for part in strict_ancestors(db, own, first[0]):
+                            inner[part.thread, part.lane] = part.up_to
+        path = tuple(strict_ancestors(db, bases[0].thread, bases[0].n))
+        lanes = {(part.thread, part.lane): part.up_to for part in path}
+        return View(session, tuple(bases), path, lanes, inner)

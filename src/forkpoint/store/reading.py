@@ -1,0 +1,613 @@
+"""Everything that reads checkpoints: each operation sees one moment of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from forkpoint.errors import CheckpointNotFoundError, SessionNotFoundError
+from forkpoint.model import ForkOrigin
+from forkpoint.store.cells import Encoded, Reference, Vault
+from forkpoint.store.clock import iso, made_at
+from forkpoint.store.driver import Connection, Driver
+from forkpoint.store.lineage import NEVER, Lineage, Segment, View, seen_through, strict_ancestors
+from forkpoint.store.listing import Listing, inherited_head
+from forkpoint.store.lookup import Found, Lookup
+from forkpoint.store.records import (
+    Row,
+    SessionSummary,
+    StoredCheckpoint,
+    StoredWrite,
+    cid_bytes,
+    cid_text,
+)
+from forkpoint.store.rows import (
+    extra_of,
+    merged_writes,
+    read_checkpoint,
+    read_writes,
+    versions_and_references,
+)
+from forkpoint.store.terms import Terms, numbers_holding
+from forkpoint.store.values import Cells, Values
+
+_PAGE = 64
+_FILTERED_PAGE = 512
+
+Accept = Callable[[StoredCheckpoint], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelHistory:
+    """What one channel received along the ancestors of a checkpoint."""
+
+    writes: list[StoredWrite]
+    """Oldest first."""
+    seed: Reference
+    """The value at the nearest ancestor that stores one; None when none does."""
+    whole: bool
+    """True when the walk ended at a stored value or at the conversation's beginning; False when a
+    missing row cut it short."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineRow:
+    """A checkpoint without its values, and what follows it."""
+
+    checkpoint: StoredCheckpoint
+    parent_seen: dict[str, dict[str, Any]]
+    """What the parent's nodes had seen: the difference says which nodes ran."""
+    children: int
+    forks: int
+    turn: Any
+    """The extra part of the checkpoint that began the turn, this one or an ancestor; or None."""
+
+
+class Reader:
+    """The read operations of one database."""
+
+    def __init__(self, driver: Driver, terms: Terms, values: Values, lineage: Lineage) -> None:
+        self._driver = driver
+        self._terms = terms
+        self._values = values
+        self._lineage = lineage
+        self._lookup = Lookup(lineage)
+
+    # -- one checkpoint -----------------------------------------------------------------------
+
+    def get(
+        self, name: str, namespace: str, checkpoint_id: str | None, vault: Vault
+    ) -> StoredCheckpoint | None:
+        """A checkpoint with its writes and values; the head when no id is given; None if absent."""
+        with self._driver.read() as db:
+            where = db.one("session_and_thread", name=name, namespace=namespace)
+            if where is None:
+                return None
+            session, family, _, thread, head = where
+            view = self._lineage.view(db, session)
+            if checkpoint_id is None:
+                row = self._head(db, view, namespace, thread, head)
+            else:
+                found = self._lookup.find(db, session, namespace, thread, cid_bytes(checkpoint_id))
+                row = None if found is None else _row(db, found.thread, found.n)
+            if row is None:
+                return None
+            inherited = row.thread != thread
+            page = [(row, namespace, inherited)]
+            return self._load(db, name, family, view, page, vault)[0]
+
+    def _head(
+        self, db: Connection, view: View, namespace: str, thread: int | None, head: int | None
+    ) -> Row | None:
+        if thread is not None and head is not None:
+            return _row(db, thread, head)
+        return inherited_head(db, self._lineage, view, namespace)
+
+    # -- many checkpoints ---------------------------------------------------------------------
+
+    def checkpoints(
+        self,
+        name: str,
+        namespace: str | None,
+        vault: Vault | None,
+        *,
+        before: tuple[str, str] | None = None,
+        holding: Sequence[tuple[str, Any]] = (),
+        accept: Accept | None = None,
+        limit: int | None = None,
+    ) -> Iterator[list[StoredCheckpoint]]:
+        """A session's checkpoints, newest first, in pages; values only with a vault.
+
+        `before` is a namespace and checkpoint id to begin below. `holding` are metadata entries
+        that must be there, looked up in an index; `accept` decides on what is left, before values
+        are read. Nothing is held between pages. Raises `CheckpointNotFoundError` for an unknown
+        `before`.
+        """
+        listing: Listing | None = None
+        left = limit
+        while left is None or left > 0:
+            with self._driver.read() as db:
+                base = db.one("live_session", name=name)
+                if base is None:
+                    return
+                session, family = base[0], base[1]
+                view = self._lineage.view(db, session)
+                numbers = numbers_holding(db, holding) if holding else None
+                if numbers is not None and not numbers:
+                    return
+                if listing is None:
+                    listing = self._listing(db, name, session, view, namespace, before)
+                filtered = numbers is not None or accept is not None
+                size = _FILTERED_PAGE if filtered else min(_PAGE, left or _PAGE)
+                rows = listing.next(db, size)
+                ended = len(rows) < size
+                if numbers is not None:
+                    rows = [item for item in rows if item[0].metadata in numbers]
+                records = self._records(db, name, view, rows)
+                if accept is not None:
+                    records = [record for record in records if accept(record)]
+                if left is not None:
+                    records = records[:left]
+                    left -= len(records)
+                if vault is not None:
+                    self._load_values(db, family, view, records, vault)
+            if records:
+                yield records
+            if ended:
+                return
+
+    def everywhere(
+        self,
+        vault: Vault,
+        *,
+        before: tuple[str, str, str] | None = None,
+        holding: Sequence[tuple[str, Any]] = (),
+        accept: Accept | None = None,
+        limit: int | None = None,
+    ) -> Iterator[list[StoredCheckpoint]]:
+        """Every session's own checkpoints: the session made last first. What a fork inherits is
+        listed once, where it was written. `before` is a session, a namespace and an id."""
+        left = limit
+        below = NEVER
+        if before is not None:
+            with self._driver.read() as db:
+                start = db.one("live_session", name=before[0])
+            if start is None:
+                raise SessionNotFoundError(f"before: there is no session {before[0]!r}")
+            below = start[0] + 1
+        matching: dict[int, int] | None = None
+        if holding:
+            with self._driver.read() as db:
+                numbers = numbers_holding(db, holding)
+                matching = {}
+                for _, _, session, _ in db.all("rows_of_metadata", metadata=db.members(numbers)):
+                    matching[session] = matching.get(session, 0) + 1
+        while left is None or left > 0:
+            with self._driver.read() as db:
+                sessions = db.all("live_sessions", below=below, limit=_PAGE)
+            for session, name, _ in sessions:
+                if matching is not None and session not in matching:
+                    continue
+                own_before = before[1:] if before is not None and before[0] == name else None
+                pages = self.checkpoints(
+                    name,
+                    None,
+                    vault,
+                    before=own_before,
+                    holding=holding,
+                    accept=lambda record: (
+                        not record.inherited and (accept is None or accept(record))
+                    ),
+                    limit=left,
+                )
+                for records in pages:
+                    if left is not None:
+                        left -= len(records)
+                    yield records
+                if left is not None and left <= 0:
+                    return
+            if len(sessions) < _PAGE:
+                return
+            below = sessions[-1][0]
+
+    def timeline(
+        self,
+        name: str,
+        *,
+        before: str | None = None,
+        limit: int | None = None,
+        accept: Accept | None = None,
+        begins_turn: Callable[[Any], bool] = lambda extra: False,
+    ) -> Iterator[list[TimelineRow]]:
+        """A session's root namespace without values, newest first, in pages.
+
+        `begins_turn` tells from the extra part of a checkpoint whether a turn begins there.
+        Raises `SessionNotFoundError`.
+        """
+        if not self.exists(name):
+            raise SessionNotFoundError(f"there is no session {name!r}")
+        pages = self.checkpoints(
+            name,
+            "",
+            None,
+            before=None if before is None else ("", before),
+            accept=accept,
+            limit=limit,
+        )
+        for records in pages:
+            with self._driver.read() as db:
+                rows = self._follow_ups(db, name, records, begins_turn)
+            yield rows
+
+    # -- delta channels -----------------------------------------------------------------------
+
+    def channel_histories(
+        self,
+        name: str,
+        namespace: str,
+        checkpoint_id: str | None,
+        channels: Iterable[str],
+        vault: Vault,
+    ) -> tuple[dict[str, ChannelHistory], Cells | None]:
+        """For each channel the writes on the ancestors of a checkpoint (the head without an id),
+        back to the nearest stored value. Crosses fork edges, and rows that were pruned but kept.
+        """
+        wanted = list(dict.fromkeys(channels))
+        with self._driver.read() as db:
+            where = db.one("session_and_thread", name=name, namespace=namespace)
+            row = None
+            if where is not None:
+                session, family, _, thread, head = where
+                view = self._lineage.view(db, session)
+                if checkpoint_id is None:
+                    row = self._head(db, view, namespace, thread, head)
+                else:
+                    cid = cid_bytes(checkpoint_id)
+                    found = self._lookup.find(db, session, namespace, thread, cid)
+                    row = None if found is None else _row(db, found.thread, found.n)
+            if row is None:
+                return {name: ChannelHistory([], None, True) for name in wanted}, None
+            histories = self._walk(db, view, row, wanted)
+            references: list[Reference] = []
+            for history in histories.values():
+                references.append(history.seed)
+                references += [write.value for write in history.writes]
+            return histories, self._values.fetch(db, family, references, vault)
+
+    def _walk(
+        self, db: Connection, view: View, row: Row, channels: Sequence[str]
+    ) -> dict[str, ChannelHistory]:
+        newest_first: dict[str, list[StoredWrite]] = {channel: [] for channel in channels}
+        seeds: dict[str, Reference] = {}
+        remaining = set(channels)
+        last = row
+        for segment in strict_ancestors(db, row.thread, row.n):
+            if not remaining:
+                break
+            cut = self._lineage.cut(db, view, segment.thread)
+            for ancestor, writes in self._ancestors(db, segment, cut):
+                last = ancestor
+                _, references = versions_and_references(db, self._terms, ancestor.body)
+                for write in reversed(merged_writes(writes)):
+                    if write.channel in remaining:
+                        newest_first[write.channel].append(write)
+                for channel in [c for c in remaining if c in references]:
+                    seeds[channel] = references[channel]
+                    remaining.discard(channel)
+                if not remaining:
+                    break
+        whole = last.parent is None
+        return {
+            channel: ChannelHistory(
+                newest_first[channel][::-1], seeds.get(channel), channel in seeds or whole
+            )
+            for channel in channels
+        }
+
+    def _ancestors(
+        self, db: Connection, segment: Segment, cut: int
+    ) -> Iterator[tuple[Row, list[StoredWrite]]]:
+        up_to, size = segment.up_to, 16
+        while True:
+            rows = [
+                Row(*row)
+                for row in db.all(
+                    "lane_page", thread=segment.thread, lane=segment.lane, up_to=up_to, limit=size
+                )
+            ]
+            if not rows:
+                return
+            writes = self._writes_between(db, segment.thread, rows[-1].n, rows[0].n, cut)
+            for row in rows:
+                yield row, writes.get(row.n, [])
+            if len(rows) < size:
+                return
+            up_to, size = rows[-1].n - 1, min(size * 2, 512)
+
+    # -- sessions -----------------------------------------------------------------------------
+
+    def session(self, name: str) -> SessionSummary:
+        """One session with checkpoints. Raises `SessionNotFoundError`."""
+        with self._driver.read() as db:
+            row = db.one("summary", name=name)
+        if row is None:
+            raise SessionNotFoundError(f"there is no session {name!r}")
+        return _summary(row)
+
+    def sessions(self, limit: int, before: str | None) -> list[SessionSummary]:
+        """Live sessions with checkpoints, last written first."""
+        with self._driver.read() as db:
+            touched, number = NEVER, NEVER
+            if before is not None:
+                row = db.one("summary", name=before)
+                if row is None:
+                    raise SessionNotFoundError(f"before: there is no session {before!r}")
+                touched, number = row[5], row[0]
+            rows = db.all("summaries", touched=touched, id=number, limit=limit)
+        return [_summary(row) for row in rows]
+
+    def forks(self, name: str) -> list[SessionSummary]:
+        """Live sessions forked from a session, oldest first. Raises `SessionNotFoundError`."""
+        with self._driver.read() as db:
+            session = db.one("live_session", name=name)
+            if session is None:
+                raise SessionNotFoundError(f"there is no session {name!r}")
+            return [_summary(row) for row in db.all("forks", id=session[0])]
+
+    def origin(self, name: str) -> ForkOrigin | None:
+        """Where a session was forked from; None for one that is not a fork.
+
+        Raises `SessionNotFoundError`.
+        """
+        with self._driver.read() as db:
+            session = db.one("live_session", name=name)
+            if session is None:
+                raise SessionNotFoundError(f"there is no session {name!r}")
+            row = db.one("origin", id=session[0])
+        return _origin(row)
+
+    def exists(self, name: str) -> bool:
+        """Whether a live session of this name has anything in it."""
+        with self._driver.read() as db:
+            return db.one("live_session", name=name) is not None
+
+    # -- parts --------------------------------------------------------------------------------
+
+    def _listing(
+        self,
+        db: Connection,
+        name: str,
+        session: int,
+        view: View,
+        namespace: str | None,
+        before: tuple[str, str] | None,
+    ) -> Listing:
+        threads = [
+            (thread, own)
+            for thread, own, _ in db.all("threads", session=session)
+            if namespace is None or own == namespace
+        ]
+        after: Found | None = None
+        owner: int | None = None
+        if before is not None:
+            after = self._position(db, session, view, *before)
+            if after is None and made_at(before[1]):
+                # LangGraph also names a checkpoint that it has made and will store later, or never
+                # (durability "exit"). Of such an id only the time in it can be compared.
+                return Listing(
+                    self._lineage, view, namespace, threads, older_than=cid_bytes(before[1])
+                )
+            if after is None:
+                raise CheckpointNotFoundError(
+                    f"before: session {name!r} has no checkpoint {before[1]!r}"
+                    + (f" in namespace {before[0]!r}" if before[0] else "")
+                )
+            owner = self._lineage.owner(db, after.thread)
+        return Listing(self._lineage, view, namespace, threads, after, owner)
+
+    def _position(
+        self, db: Connection, session: int, view: View, namespace: str, checkpoint_id: str
+    ) -> Found | None:
+        """A checkpoint to begin below. LangGraph lists a subgraph's checkpoints before one of the
+        graph around it, so a namespace that lacks the id is not the only place to look."""
+        cid = cid_bytes(checkpoint_id)
+        namespaces = [namespace, ""]
+        for owner in (session, *(base.session for base in view.bases)):
+            namespaces += [other for _, other, _ in db.all("threads", session=owner)]
+        for candidate in dict.fromkeys(namespaces):
+            at = db.one("thread_of", session=session, namespace=candidate)
+            found = self._lookup.find(db, session, candidate, at and at[0], cid)
+            if found is not None:
+                return found
+        return None
+
+    def _load(
+        self,
+        db: Connection,
+        name: str,
+        family: int,
+        view: View,
+        rows: list[tuple[Row, str, bool]],
+        vault: Vault,
+    ) -> list[StoredCheckpoint]:
+        records = self._records(db, name, view, rows)
+        self._load_values(db, family, view, records, vault)
+        return records
+
+    def _records(
+        self, db: Connection, name: str, view: View, rows: list[tuple[Row, str, bool]]
+    ) -> list[StoredCheckpoint]:
+        at_hand = {(row.thread, row.n): (row.cid, row.hidden) for row, _, _ in rows}
+        records = []
+        for row, namespace, inherited in rows:
+            record = read_checkpoint(
+                db, self._terms, row, session=name, namespace=namespace, inherited=inherited
+            )
+            if row.parent is not None:
+                thread = row.parent_thread or row.thread
+                parent = at_hand.get((thread, row.parent)) or db.one(
+                    "identity", thread=thread, n=row.parent
+                )
+                cut = self._lineage.cut(db, view, thread)
+                if not view.shown and thread != row.thread:
+                    cut = 0
+                if parent is not None and seen_through(parent[1], row.parent, cut):
+                    record.parent = cid_text(parent[0])
+            records.append(record)
+        return records
+
+    def _load_values(
+        self,
+        db: Connection,
+        family: int,
+        view: View,
+        records: list[StoredCheckpoint],
+        vault: Vault,
+    ) -> None:
+        by_thread: dict[int, list[StoredCheckpoint]] = {}
+        for record in records:
+            by_thread.setdefault(record.place[0], []).append(record)
+        for thread, group in by_thread.items():
+            places = [record.place[1] for record in group]
+            cut = self._lineage.cut(db, view, thread)
+            writes = self._writes_between(db, thread, min(places), max(places), cut)
+            for record in group:
+                own = writes.get(record.place[1], [])
+                if record.inherited and not record.namespace:
+                    own = own + self._overlay(db, view, record)
+                record.writes = merged_writes(own)
+        references: list[Reference] = []
+        for record in records:
+            references += record.references.values()
+            references += [write.value for write in record.writes]
+        cells = self._values.fetch(db, family, references, vault)
+        for record in records:
+            record.cells = cells
+
+    def _overlay(self, db: Connection, view: View, record: StoredCheckpoint) -> list[StoredWrite]:
+        """What a fork itself wrote on an inherited checkpoint of the root namespace."""
+        own = db.one("thread_of", session=view.session, namespace="")
+        if own is None:
+            return []
+        rows = db.all("early_writes", thread=own[0], cid=cid_bytes(record.id))
+        return [
+            write
+            for _, task, body in rows
+            if task != b"root"
+            for write in read_writes(db, self._terms, task, body)
+        ]
+
+    def _writes_between(
+        self, db: Connection, thread: int, low: int, high: int, cut: int
+    ) -> dict[int, list[StoredWrite]]:
+        found: dict[int, list[StoredWrite]] = {}
+        rows = db.all("pending_between", thread=thread, low=low, high=high, cut=cut)
+        for n, _, task, body in rows:
+            found.setdefault(n, []).extend(read_writes(db, self._terms, task, body))
+        return found
+
+    def _follow_ups(
+        self,
+        db: Connection,
+        name: str,
+        records: list[StoredCheckpoint],
+        begins_turn: Callable[[Any], bool],
+    ) -> list[TimelineRow]:
+        session = db.one("live_session", name=name)
+        if session is None:
+            return []
+        by_id = {record.id: record for record in records}
+        branches: dict[tuple[int, int], int] = {}
+        forks: dict[tuple[int, int], int] = {}
+        threads: dict[int, list[int]] = {}
+        for record in records:
+            threads.setdefault(record.place[0], []).append(record.place[1])
+        for thread, places in threads.items():
+            span = {"thread": thread, "low": min(places), "high": max(places)}
+            for parent, count in db.all("branches_between", **span):
+                branches[thread, parent] = count
+            owner = self._lineage.owner(db, thread)
+            for n, count in db.all("forks_at", session=owner, **span):
+                forks[thread, n] = count
+        rows = []
+        turns: dict[str, Any] = {}
+        for record in reversed(records):
+            thread, n = record.place
+            if begins_turn(record.extra):
+                turns[record.id] = record.extra
+            elif record.parent in turns:
+                turns[record.id] = turns[record.parent]
+            else:
+                turns[record.id] = self._turn(db, thread, n, begins_turn)
+            place = db.one("place", thread=thread, n=n)
+            following = db.one("next_in_lane", thread=thread, n=n, lane=place[0])
+            children = branches.get(record.place, 0) + (following is not None)
+            parent = by_id.get(record.parent or "")
+            if parent is None and record.parent is not None:
+                parent = self._without_values(db, name, session[0], record.parent)
+            rows.append(
+                TimelineRow(
+                    record,
+                    parent.seen if parent is not None else {},
+                    1 if record.inherited else children,
+                    forks.get(record.place, 0),
+                    turns[record.id],
+                )
+            )
+        return rows[::-1]
+
+    def _turn(self, db: Connection, thread: int, n: int, begins_turn: Callable[[Any], bool]) -> Any:
+        for segment in strict_ancestors(db, thread, n):
+            for row, _ in self._ancestors(db, segment, 0):
+                extra = extra_of(row.body)
+                if begins_turn(extra):
+                    return extra
+        return None
+
+    def _without_values(
+        self, db: Connection, name: str, session: int, checkpoint_id: str
+    ) -> StoredCheckpoint | None:
+        at = db.one("thread_of", session=session, namespace="")
+        found = self._lookup.find(db, session, "", at and at[0], cid_bytes(checkpoint_id))
+        if found is None:
+            return None
+        row = _row(db, found.thread, found.n)
+        if row is None:
+            return None
+        return read_checkpoint(db, self._terms, row, session=name, namespace="", inherited=False)
+
+
+def resolve_all(
+    record: StoredCheckpoint, references: Mapping[str, Reference]
+) -> dict[str, Encoded | None]:
+    """What a record's references stand for."""
+    assert record.cells is not None
+    return {name: record.cells.resolve(ref) for name, ref in references.items()}
+
+
+def _row(db: Connection, thread: int, n: int) -> Row | None:
+    row = db.one("row", thread=thread, n=n)
+    return None if row is None else Row(*row)
+
+
+def _origin(row: Any) -> ForkOrigin | None:
+    if row is None or row[0] is None:
+        return None
+    return ForkOrigin(row[0], cid_text(row[1]), iso(row[2]), row[3], row[4], row[5])
+
+
+def _summary(row: Any) -> SessionSummary:
+    _, name, depth, root, created, touched, of, at, by, reason, run, head, forks = row
+    return SessionSummary(
+        session_id=name,
+        head=cid_text(head),
+        root=root,
+        depth=depth,
+        forked_from=None
+        if of is None
+        else ForkOrigin(of, cid_text(at), iso(created), by, reason, run),
+        created=iso(created),
+        updated=iso(touched),
+        forks=forks,
+    )
