@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.serde.types import TASKS
+from langgraph.types import Send
 
 from forkpoint.errors import SerializationError
 from forkpoint.model import TimelineEntry
@@ -50,6 +52,8 @@ class Extra:
     more: dict[str, bytes] = field(default_factory=dict)
     """Entries of the checkpoint that this version has no place for, as cells."""
     title: str | None = None
+    sends: list[str] = field(default_factory=list)
+    """Nodes that LangGraph `Send`s queued here will run: they leave no other trace."""
 
     CHANGING: ClassVar[frozenset[str]] = frozenset({"parents", "counters_since_delta_snapshot"})
     """Metadata entries that change with every step."""
@@ -80,6 +84,7 @@ class Extra:
                 if key not in _KNOWN_KEYS and not (key == "pending_sends" and value == [])
             },
             title=None if start is None else turn_title(start),
+            sends=_queued(checkpoint["channel_values"].get(TASKS)),
         )
 
     def packed(self) -> list[Any]:
@@ -92,6 +97,7 @@ class Extra:
             self.changing or None,
             self.opaque or None,
             self.more or None,
+            self.sends or None,
         ]
         while parts[-1] is None and len(parts) > 3:
             parts.pop()
@@ -101,7 +107,7 @@ class Extra:
     def unpacked(cls, stored: Sequence[Any]) -> Extra:
         """The inverse of `packed`."""
         v, ts, updated, *rest = stored
-        rest = [*rest, None, None, None, None]
+        rest = [*rest, None, None, None, None, None]
         return cls(
             v,
             _unpacked_time(ts),
@@ -110,6 +116,7 @@ class Extra:
             changing=rest[1] or {},
             opaque=rest[2] or {},
             more=rest[3] or {},
+            sends=rest[4] or [],
         )
 
     def updated(self, versions: Mapping[str, Any]) -> list[str] | None:
@@ -177,6 +184,12 @@ def turn_title(start: Any) -> str | None:
     return line if len(line) <= _TITLE_LENGTH else line[: _TITLE_LENGTH - 1] + "…"
 
 
+def _queued(tasks: Any) -> list[str]:
+    if not isinstance(tasks, list):
+        return []
+    return list(dict.fromkeys(task.node for task in tasks if isinstance(task, Send)))
+
+
 def _text_of(value: Any) -> str | None:
     if isinstance(value, str):
         return value
@@ -206,15 +219,22 @@ def timeline_entry(row: TimelineRow) -> TimelineEntry:
         checkpoint_id=record.id,
         parent_id=record.parent,
         step=-2 if record.step is None else record.step,
-        source=source,
+        source="fork" if row.is_fork_point else source,
         timestamp=str(extra.ts),
-        nodes=() if source == "input" else nodes_that_ran(record.seen, row.parent_seen),
+        nodes=_nodes(row) if source == "loop" else (),
         title=None if row.turn is None else Extra.unpacked(row.turn).title,
         size=record.size,
         children=row.children,
         forks=row.forks,
         inherited=record.inherited,
     )
+
+
+def _nodes(row: TimelineRow) -> tuple[str, ...]:
+    if row.parent is None:
+        return nodes_that_ran(row.checkpoint.seen, {})
+    ran = nodes_that_ran(row.checkpoint.seen, row.parent.seen)
+    return tuple(dict.fromkeys((*ran, *Extra.unpacked(row.parent.extra).sends)))
 
 
 def nodes_that_ran(

@@ -32,6 +32,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from pydantic import BaseModel
 
 from forkpoint.errors import DeserializationError, SerializationError
 from forkpoint.rebuilding import strict_unpack
@@ -257,13 +258,19 @@ def _message_cell(prefix: bytes, message: BaseMessage) -> bytes | None:
         return None
 
 
-_set = object.__setattr__
+# A pydantic model's state is its __dict__ and three slots. Setting them directly is what skips
+# validation, and the slots' own setters are the quick way past the model's __setattr__.
+_set_fields = BaseModel.__dict__["__dict__"].__set__
+_set_fields_set = BaseModel.__dict__["__pydantic_fields_set__"].__set__
+_set_extra = BaseModel.__dict__["__pydantic_extra__"].__set__
+_set_private = BaseModel.__dict__["__pydantic_private__"].__set__
+_new = object.__new__
 
 
 def _build_message(cls: type[BaseMessage], fields: dict[str, Any]) -> BaseMessage:
-    message = cls.__new__(cls)
-    _set(message, "__dict__", fields)
-    _set(message, "__pydantic_fields_set__", set(fields))
-    _set(message, "__pydantic_extra__", {})
-    _set(message, "__pydantic_private__", None)
+    message = _new(cls)
+    _set_fields(message, fields)
+    _set_fields_set(message, set(fields))
+    _set_extra(message, {})
+    _set_private(message, None)
     return message

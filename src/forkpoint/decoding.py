@@ -22,20 +22,44 @@ from forkpoint.store.records import StoredCheckpoint
 from forkpoint.store.terms import Remembered
 
 _HASH_KEY = "value_digest_key"
-_SHARED_VALUES = 50_000
+_SHARED_MESSAGES = 50_000
+_SHARED_LISTS = 500
+
+
+class Memo:
+    """Messages that were decoded once and are handed out again: for good, or for one listing."""
+
+    def __init__(self) -> None:
+        self.cells: Remembered[bytes, Any] = Remembered(_SHARED_MESSAGES)
+        #: The longest beginning of a persistent list of messages that was decoded.
+        self.lists: Remembered[tuple[int, int], list[Any]] = Remembered(_SHARED_LISTS)
 
 
 class Decoder:
-    """A codec, the vault that goes with it, and the messages it has handed out to be shared."""
+    """A codec, and the vault that goes with it.
+
+    Values are decoded afresh for every reader, so that none can spoil another's. Two things are
+    shared on purpose: with `share_values` messages, for good; and within one listing the messages
+    that several of its checkpoints hold. Only messages: LangGraph's own channels change sets and
+    lists in place.
+    """
 
     def __init__(self, store: Plumbing, serde: SerializerProtocol, *, share_values: bool) -> None:
         self.serde = serde
         self.codec = Codec(serde)
         self.vault = _vault(store, serde)
-        self._share_values = share_values
-        self._shared: Remembered[bytes, Any] = Remembered(_SHARED_VALUES)
+        self._shared = Memo() if share_values else None
 
-    def tuple(self, record: StoredCheckpoint) -> CheckpointTuple:
+    def listing(self) -> Memo:
+        """What the tuples of one listing may share."""
+        return self._shared or Memo()
+
+    def tuple(self, record: StoredCheckpoint, memo: Memo | None = None) -> CheckpointTuple:
+        """A stored checkpoint as LangGraph knows it.
+
+        Raises `DeserializationError` naming channel, checkpoint and type.
+        """
+        memo = memo or self._shared
         codec = self.codec
         cells = record.cells
         assert cells is not None
@@ -43,11 +67,11 @@ class Decoder:
         channel = ""
         try:
             for channel, reference in record.references.items():
-                values[channel] = self.value(cells.resolve(reference))
+                values[channel] = self.value(cells.resolve(reference), memo)
             writes = []
             for write in record.writes:
                 channel = write.channel
-                value = self.value(cells.resolve(write.value))
+                value = self.value(cells.resolve(write.value), memo)
                 writes.append((write.task_id, channel, value))
             channel = ""
             extra = Extra.unpacked(record.extra)
@@ -82,29 +106,40 @@ class Decoder:
             pending_writes=writes,
         )
 
-    def value(self, value: Encoded | None) -> Any:
+    def value(self, value: Encoded | None, memo: Memo | None = None) -> Any:
         """A value as the store resolved it, decoded."""
+        memo = memo or self._shared
         if isinstance(value, bytes):
-            return self._cell(value)
+            return self.codec.decode(value) if memo is None else self._cell(value, memo)
         if isinstance(value, Seq):
-            if self._share_values:
-                items = [self._cell(cell) for cell in value.items]
-            else:
-                items = self.codec.decode_all(value.items)
+            items = self.codec.decode_all(value.items) if memo is None else self._list(value, memo)
             return self.codec.wrap(items, value.mark)
         if value is None:
             return None
-        return {key: self.value(part) for key, part in zip(value.keys, value.values, strict=True)}
+        return {
+            key: self.value(part, memo) for key, part in zip(value.keys, value.values, strict=True)
+        }
 
-    def _cell(self, cell: bytes) -> Any:
-        if not self._share_values or not self.codec.is_message(cell):
-            # Only messages are shared: LangGraph's own channels change sets and lists in place.
+    def _list(self, value: Seq, memo: Memo) -> list[Any]:
+        length = len(value.items)
+        if value.source is None:
+            return [self._cell(cell, memo) for cell in value.items]
+        known = memo.lists.get(value.source)
+        if known is not None and len(known) >= length:
+            return known[:length]
+        items = [self._cell(cell, memo) for cell in value.items]
+        if all(map(self.codec.is_message, value.items)):
+            memo.lists.remember(value.source, items[:])
+        return items
+
+    def _cell(self, cell: bytes, memo: Memo) -> Any:
+        if not self.codec.is_message(cell):
             return self.codec.decode(cell)
         try:
-            return self._shared[cell]
+            return memo.cells[cell]
         except KeyError:
             value = self.codec.decode(cell)
-            self._shared.remember(cell, value)
+            memo.cells.remember(cell, value)
             return value
 
 

@@ -25,7 +25,8 @@ def metadata_filter(
     """A metadata filter as entries to look up and a test for those that no index holds."""
     if wanted is None:
         return (), None
-    if not isinstance(wanted, dict) or not all(isinstance(key, str) for key in wanted):
+    given: object = wanted
+    if not isinstance(given, dict) or not all(isinstance(key, str) for key in given):
         raise InvalidArgumentError("filter", "must be a dict with text keys")
     indexed: list[tuple[str, Any]] = []
     tested: dict[str, str] = {}

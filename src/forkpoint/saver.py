@@ -130,6 +130,12 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         serde: SerializerProtocol | None = None,
         share_values: bool = False,
     ) -> None:
+        if serde is not None and not (
+            hasattr(serde, "loads_typed") or (hasattr(serde, "dumps") and hasattr(serde, "loads"))
+        ):
+            raise InvalidArgumentError(
+                "serde", f"must be a LangGraph serializer, not {type(serde).__name__}"
+            )
         super().__init__(serde=serde)
         self.store = store
         self._share_values = check_bool("share_values", share_values)
@@ -177,11 +183,13 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         `before` names a checkpoint that the listing begins below. One that is not stored raises
         `CheckpointNotFoundError`, unless it is a UUID with a time in it as LangGraph makes them:
         then what is older by its id is listed. Arguments are checked at the call, values are read
-        page by page, and nothing is held between two items.
+        page by page, and nothing is held between two items. A message that several checkpoints of
+        one listing hold is one object in all of them.
         """
         pages = self._pages(config, filter, before, limit)
         decoder = self._decoder
-        return (decoder.tuple(record) for page in pages for record in page)
+        memo = decoder.listing()
+        return (decoder.tuple(record, memo) for page in pages for record in page)
 
     def _pages(
         self,
@@ -233,6 +241,9 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
             holding=holding,
             accept=accept,
             limit=limit,
+            # LangGraph also names a checkpoint that it has made and will store later, or never
+            # (durability "exit"). Of such an id only the time in it can be compared.
+            guess_before=True,
         )
 
     def get_delta_channel_history(
@@ -529,6 +540,16 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         """Where a thread was forked from; None when it was not. Raises `SessionNotFoundError`."""
         return self.store.reader.origin(check_session_id("thread_id", thread_id))
 
+    def has_child(self, thread_id: str, checkpoint_id: str) -> bool:
+        """Whether a thread has gone on past one of its root checkpoints (forks do not count).
+
+        Raises `SessionNotFoundError`, `CheckpointNotFoundError`.
+        """
+        return self.store.reader.has_child(
+            check_session_id("thread_id", thread_id),
+            check_checkpoint_id("checkpoint_id", checkpoint_id),
+        )
+
     # -- async --------------------------------------------------------------------------------
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
@@ -549,10 +570,11 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         """`list`, without blocking the event loop."""
         pages = self._pages(config, filter, before, limit)
         decoder = self._decoder
+        memo = decoder.listing()
 
         def following() -> Sequence[CheckpointTuple] | None:
             page = next(pages, None)
-            return None if page is None else [decoder.tuple(record) for record in page]
+            return None if page is None else [decoder.tuple(record, memo) for record in page]
 
         while (page := await self._in_thread(following)) is not None:
             for item in page:
@@ -649,6 +671,10 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
     async def aorigin(self, thread_id: str) -> ForkOrigin | None:
         """`origin`, without blocking the event loop."""
         return await self._in_thread(partial(self.origin, thread_id))
+
+    async def ahas_child(self, thread_id: str, checkpoint_id: str) -> bool:
+        """`has_child`, without blocking the event loop."""
+        return await self._in_thread(partial(self.has_child, thread_id, checkpoint_id))
 
 
 def _task_of(part: str) -> str:

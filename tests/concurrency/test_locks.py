@@ -146,7 +146,12 @@ def test_files_opened_by_many_at_once(tmp_path: Path) -> None:
         errors: list[BaseException] = []
         ready = threading.Barrier(8)
 
-        def begin(number: int, path: str = path, ready: threading.Barrier = ready) -> None:
+        def begin(
+            number: int,
+            path: str = path,
+            ready: threading.Barrier = ready,
+            errors: list[BaseException] = errors,
+        ) -> None:
             try:
                 ready.wait()
                 with fp.open(path) as store:

@@ -166,11 +166,12 @@ class Model:
         old = self.threads[source]
         point = old.records[("", checkpoint_id)]
         superseded = old.has_child(point.key)
+        inside = not superseded and pending in ("auto", "keep")
         above = {record.id for record in old.ancestors(point.key)}
         new = Thread()
         for record in sorted(old.records.values(), key=lambda record: record.order):
             if record.namespace:
-                taken = record.root in above or (record.root == point.id and not superseded)
+                taken = record.root in above or (record.root == point.id and inside)
             else:
                 taken = record.id in above or record is point
             if not taken:

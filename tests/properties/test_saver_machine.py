@@ -40,7 +40,7 @@ items = st.lists(
 write_values = st.lists(
     st.tuples(
         st.sampled_from(["delta", "items", "__interrupt__", "__resume__", "__error__"]),
-        st.one_of(st.integers(), st.just([LONG])),
+        st.one_of(st.integers(-9, 9), st.just([LONG])),
     ),
     min_size=1,
     max_size=4,
@@ -133,25 +133,19 @@ class SaverMachine(RuleBasedStateMachine):
         versions: dict[str, int] = {}
         if parent is not None:
             values = dict(parent.checkpoint["channel_values"])
+            # LangGraph names a delta channel's value only where it makes a snapshot.
+            values.pop("delta", None)
             versions = dict(parent.checkpoint["channel_versions"])
         for channel in data.draw(st.lists(st.sampled_from(CHANNELS), unique=True)):
             self.version += 1
             versions[channel] = self.version
             if channel == "number":
-                values[channel] = data.draw(st.one_of(st.none(), st.booleans(), st.integers()))
+                values[channel] = data.draw(st.one_of(st.none(), st.booleans(), st.integers(-9, 9)))
             elif channel == "delta":
-                values.pop(channel, None)
                 if data.draw(st.integers(0, 3)) == 0:
                     values[channel] = _DeltaSnapshot(data.draw(items))
             else:
-                old = values.get("items", [])
-                kind = data.draw(st.sampled_from(["append", "append", "edit", "cut", "new"]))
-                values[channel] = {
-                    "append": lambda: old + data.draw(items),
-                    "edit": lambda: [*old[:1], "edited", *old[2:]],
-                    "cut": lambda: old[: len(old) // 2],
-                    "new": lambda: data.draw(items),
-                }[kind]()
+                values[channel] = self._list(data, values.get("items", []))
         return {
             "v": 4,
             "id": identity,
@@ -161,6 +155,18 @@ class SaverMachine(RuleBasedStateMachine):
             "versions_seen": {"node": dict(versions), "__input__": {}},
             "updated_channels": sorted(versions) or None,
         }
+
+    def _list(self, data: st.DataObject, old: list[Any]) -> list[Any]:
+        """What becomes of a list: mostly it grows, as a conversation does."""
+        match data.draw(st.sampled_from(["append", "append", "edit", "cut", "new"])):
+            case "append":
+                return old + data.draw(items)
+            case "edit":
+                return [*old[:1], "edited", *old[2:]]
+            case "cut":
+                return old[: len(old) // 2]
+            case _:
+                return data.draw(items)
 
     def _put(
         self,
@@ -178,6 +184,8 @@ class SaverMachine(RuleBasedStateMachine):
             "step": data.draw(st.integers(-2, 4)),
             "parents": {} if root is None else {"": root},
         }
+        if "delta" in checkpoint["channel_versions"]:
+            metadata["counters_since_delta_snapshot"] = {"delta": [1, data.draw(st.integers(0, 9))]}
         if data.draw(st.booleans()):
             metadata["run_id"] = data.draw(st.sampled_from(RUNS))
         versions = checkpoint["channel_versions"]
@@ -185,16 +193,8 @@ class SaverMachine(RuleBasedStateMachine):
         changed = {
             channel: number for channel, number in versions.items() if before.get(channel) != number
         }
-        given = dict(checkpoint["channel_values"])
-        if "delta" not in changed:
-            # LangGraph names a delta channel's value only where it makes a snapshot; at an
-            # unchanged version the value is the one that was stored with that version.
-            given.pop("delta", None)
         self._saver(data).put(
-            place(name, parent.id if parent else None, namespace),
-            {**checkpoint, "channel_values": given},
-            metadata,
-            changed,
+            place(name, parent.id if parent else None, namespace), checkpoint, metadata, changed
         )
         self.model.put(name, namespace, parent.id if parent else None, checkpoint, metadata)
 
@@ -255,10 +255,9 @@ class SaverMachine(RuleBasedStateMachine):
         """The same checkpoint once more changes nothing; another under its id is refused."""
         name = self._thread_with_roots(data)
         record = self._record(data, self.model.threads[name], "")
-        if (
-            record.inherited
-            or (record.parent is not None
-            and (self.model.threads[name].records[("", record.parent)].hidden))
+        if record.inherited or (
+            record.parent is not None
+            and (self.model.threads[name].records[("", record.parent)].hidden)
         ):
             return
         saver = self._saver(data)
@@ -387,7 +386,9 @@ class SaverMachine(RuleBasedStateMachine):
     def _check(self, name: str, saver: Any, *, every_delta: bool = False) -> None:
         thread = self.model.threads[name]
         everything = [seen(item) for item in saver.list({"configurable": {"thread_id": name}})]
-        shown = thread.visible()
+        # Between namespaces a fork's own copy of the fork point counts as written last.
+        everything.sort(key=lambda item: item["config"]["checkpoint_ns"])
+        shown = sorted(thread.visible(), key=lambda record: record.namespace)
         assert [item["config"]["checkpoint_id"] for item in everything] == [
             record.id for record in shown
         ]
@@ -428,13 +429,24 @@ class SaverMachine(RuleBasedStateMachine):
         }
 
     def _check_delta(self, name: str, saver: Any, thread: Thread, record: Record) -> None:
+        pruned = any(above.hidden for above in thread.ancestors(record.key))
+        # Of a pruned past only what delta channels are rebuilt from is kept.
+        channels = (
+            CHANNELS
+            if not pruned
+            else [
+                channel
+                for channel in record.checkpoint["channel_versions"]
+                if channel == "delta" and channel not in record.checkpoint["channel_values"]
+            ]
+        )
         found = saver.get_delta_channel_history(
-            config=place(name, record.id, record.namespace), channels=CHANNELS
+            config=place(name, record.id, record.namespace), channels=channels
         )
         assert {
             channel: {**entry, "writes": [tuple(write) for write in entry["writes"]]}
             for channel, entry in found.items()
-        } == thread.delta_history(record.key, CHANNELS)
+        } == thread.delta_history(record.key, channels)
 
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

@@ -11,7 +11,7 @@ import forkpoint as fp
 from forkpoint.store import Store
 from tests.checkpoints import Saver, chain, checkpoint, head, ids, place, put, values, write
 
-NOT_TEXT: list[Any] = [None, 1.5, True, b"t", ["t"], {"a": 1}, ()]
+NOT_TEXT: list[Any] = [None, 1.5, True, b"t", ["t"], {"a": 1}]
 ODD_IDS = [
     "'; DROP TABLE checkpoint; --",
     '" OR 1=1 --',
@@ -26,6 +26,23 @@ ODD_IDS = [
     "-1",
 ]
 UNKNOWN = "1ef4f797-8335-6428-8001-8a1503f9b875"
+
+
+def accepted(call: Callable[[], Any], argument: str) -> bool:
+    """Whether a call goes through; if not, the error is one of ours that names the argument."""
+    try:
+        call()
+    except fp.ForkpointError as error:
+        named = argument in str(error)
+        if not named:
+            pytest.fail(f"{error!r:.200} does not name {argument}")
+        return False
+    return True
+
+
+def test_numbers_are_ids_as_in_the_stock_savers(saver: Saver) -> None:
+    put(saver, "7", None, {"x": 1})
+    assert saver.get_tuple({"configurable": {"thread_id": 7}}) is not None
 
 
 def refused(call: Callable[[], Any], argument: str) -> None:
@@ -55,6 +72,8 @@ READERS: dict[str, Callable[[Saver, Any], Any]] = {
 @pytest.mark.parametrize("method", READERS)
 @pytest.mark.parametrize("bad", [*NOT_TEXT, ""], ids=repr)
 def test_thread_id_of_the_wrong_kind(saver: Saver, method: str, bad: Any) -> None:
+    if method == "list" and bad is None:
+        pytest.skip("a listing without a thread is one of all threads")
     config = address(thread_id=bad, checkpoint_ns="", checkpoint_id=UNKNOWN)
     refused(lambda: READERS[method](saver, config), "thread_id")
 
@@ -82,7 +101,7 @@ def test_config_of_the_wrong_kind(saver: Saver, method: str, bad: Any) -> None:
     refused(lambda: READERS[method](saver, bad), "config")
 
 
-@pytest.mark.parametrize("bad", [{}, {"configurable": {}}, 1, "t"], ids=repr)
+@pytest.mark.parametrize("bad", [{}, {"configurable": None}, 1, "t"], ids=repr)
 def test_config_of_a_listing_of_the_wrong_kind(saver: Saver, bad: Any) -> None:
     refused(lambda: list(saver.list(bad)), "config")
 
@@ -106,13 +125,9 @@ def test_metadata_of_the_wrong_kind(saver: Saver, bad: Any) -> None:
 
 def test_metadata_that_is_not_json_is_an_error_of_ours_or_is_kept(saver: Saver) -> None:
     for number, odd in enumerate([object(), {1, 2}, b"x", float("nan"), lambda: 0]):
-        try:
-            made = put(saver, f"t{number}", None, {"x": 1}, odd=odd)
-        except fp.ForkpointError as error:
-            assert "odd" in str(error)
-            assert ids(saver, f"t{number}", None) == []
-        else:
-            assert head(saver, f"t{number}").checkpoint["id"] == made
+        thread = f"t{number}"
+        kept = accepted(lambda t=thread, o=odd: put(saver, t, None, {"x": 1}, odd=o), "odd")  # type: ignore[misc]
+        assert len(ids(saver, thread, None)) == int(kept)
 
 
 @pytest.mark.parametrize(
@@ -226,13 +241,12 @@ def test_delete_of_an_unknown_thread_is_no_error(saver: Saver) -> None:
     assert len(ids(saver, "nobody")) == 1
 
 
-def test_copy_of_an_unknown_thread(saver: Saver) -> None:
-    with pytest.raises(fp.SessionNotFoundError):
-        saver.copy_thread("nobody", "copy")
+def test_copy_of_an_unknown_thread_copies_nothing(saver: Saver) -> None:
+    saver.copy_thread("nobody", "copy")
     assert ids(saver, "copy", None) == []
 
 
-@pytest.mark.parametrize("bad", [None, 1, "t", b"t", [1], [None], {"t": 1}], ids=repr)
+@pytest.mark.parametrize("bad", [None, 1, "t", b"t", [1.5], [None], {"t": 1}], ids=repr)
 def test_prune_and_delete_for_runs_of_the_wrong_kind(saver: Saver, bad: Any) -> None:
     made = chain(saver, "t", 2, run_id="t")
     refused(lambda: saver.prune(bad), "thread_ids")
@@ -256,15 +270,15 @@ def test_filter_of_the_wrong_kind(saver: Saver, bad: Any) -> None:
 def test_filter_with_a_value_that_no_metadata_can_have(saver: Saver) -> None:
     chain(saver, "t", 2)
     for odd in (object(), {1, 2}, b"x", float("nan")):
-        try:
-            found = list(saver.list(place("t"), filter={"key": odd}))
-        except fp.ForkpointError as error:
-            assert "filter" in str(error)
-        else:
-            assert found == []
+        found: list[Any] = []
+        accepted(
+            lambda o=odd, f=found: f.extend(saver.list(place("t"), filter={"key": o})),  # type: ignore[misc]
+            "filter",
+        )
+        assert found == []
 
 
-@pytest.mark.parametrize("bad", [1, "x", {}, {"configurable": {}}, [1]], ids=repr)
+@pytest.mark.parametrize("bad", [1, "x", {}, {"configurable": None}, [1]], ids=repr)
 def test_before_of_the_wrong_kind(saver: Saver, bad: Any) -> None:
     chain(saver, "t", 2)
     refused(lambda: list(saver.list(place("t"), before=bad)), "before")
@@ -334,10 +348,7 @@ def test_ids_that_no_database_likes(store: Store, odd: str) -> None:
         "writes": lambda: saver.put_writes(place("other", other), [(odd, 1)], "task 2"),
     }
     for argument, call in calls.items():
-        try:
-            call()
-        except fp.ForkpointError as error:
-            assert argument in str(error), f"{error!r:.200} does not name {argument}"
+        accepted(call, argument)
     assert saver.get_tuple(place("other")) is not None
     assert store.sessions()
     for summary in store.sessions():
@@ -407,8 +418,6 @@ def test_checkpoint_of_another_session(saver: Any) -> None:
     assert saver.get_tuple(place("one", two[0])) is None
     assert list(saver.list(place("one", two[0]))) == []
     with pytest.raises(fp.CheckpointNotFoundError):
-        list(saver.list(place("one"), before=place("one", two[0])))
-    with pytest.raises(fp.CheckpointNotFoundError):
         put(saver, "one", two[1], {"x": 1}, version=9)
     with pytest.raises(fp.CheckpointNotFoundError):
         saver.fork_session("one", two[0], "fork")
@@ -418,19 +427,19 @@ def test_checkpoint_of_another_session(saver: Any) -> None:
 
 
 async def test_async_methods_refuse_the_same(saver: Any) -> None:
-    bad = address(thread_id=3, checkpoint_ns="", checkpoint_id=UNKNOWN)
+    bad = address(thread_id=3.5, checkpoint_ns="", checkpoint_id=UNKNOWN)
     calls = [
         lambda: saver.aget_tuple(bad),
         lambda: saver.aput(bad, checkpoint({}), {"step": 1}, {}),
         lambda: saver.aput_writes(bad, [("x", 1)], "task"),
-        lambda: saver.adelete_thread(3),
-        lambda: saver.acopy_thread(3, "x"),
+        lambda: saver.adelete_thread(3.5),
+        lambda: saver.acopy_thread(3.5, "x"),
         lambda: saver.aprune("t"),
         lambda: saver.adelete_for_runs("r"),
         lambda: saver.aget_delta_channel_history(config=bad, channels=["x"]),
-        lambda: saver.afork_session(3, "x", "y"),
-        lambda: saver.atimeline(3),
-        lambda: saver.aorigin(3),
+        lambda: saver.afork_session(3.5, "x", "y"),
+        lambda: saver.atimeline(3.5),
+        lambda: saver.aorigin(3.5),
         lambda: anext(saver.alist(bad)),
     ]
     for call in calls:

@@ -205,7 +205,8 @@ def test_lineage_stays_when_the_source_has_gone(saver: Saver, make_fork: MakeFor
     origin = saver.origin("fork")  # type: ignore[attr-defined]
     assert (origin.session_id, origin.checkpoint_id) == ("source", point)
     assert (origin.by, origin.reason) == ("me", "to try")
-    assert saver.origin("source") is None  # type: ignore[attr-defined]
+    with pytest.raises(fp.SessionNotFoundError):
+        saver.origin("source")  # type: ignore[attr-defined]
 
 
 def test_request_id_makes_a_fork_once(store: Store) -> None:

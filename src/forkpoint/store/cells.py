@@ -22,7 +22,7 @@ from a list wrapped as a snapshot).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from typing import Any, Protocol
 
@@ -43,6 +43,8 @@ class Seq:
 
     items: Sequence[bytes]
     mark: int = 0
+    source: tuple[int, int] | None = field(default=None, compare=False)
+    """On reading: family and number of the persistent list that these are the first items of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from forkpoint.errors import InvalidArgumentError
 from forkpoint.store.checks import (
@@ -126,7 +126,7 @@ class Store:
         """`close`, for `async` code."""
         self.close()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -137,7 +137,7 @@ class Store:
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Store:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

@@ -34,6 +34,8 @@ from forkpoint.store.values import Cells, Values
 
 _PAGE = 64
 _FILTERED_PAGE = 512
+_LONGEST_TURN = 256
+"""Ancestors that are looked at for the beginning of a turn, so that a page stays cheap."""
 
 Accept = Callable[[StoredCheckpoint], bool]
 
@@ -56,12 +58,15 @@ class TimelineRow:
     """A checkpoint without its values, and what follows it."""
 
     checkpoint: StoredCheckpoint
-    parent_seen: dict[str, dict[str, Any]]
-    """What the parent's nodes had seen: the difference says which nodes ran."""
+    parent: StoredCheckpoint | None
+    """Without values. What its nodes had seen and what they have seen now says which ran."""
+    is_fork_point: bool
+    """Whether this is the first checkpoint of a fork."""
     children: int
     forks: int
     turn: Any
-    """The extra part of the checkpoint that began the turn, this one or an ancestor; or None."""
+    """The extra part of the checkpoint that began the turn, this one or an ancestor; None when
+    there is none within 256 supersteps."""
 
 
 class Reader:
@@ -116,10 +121,12 @@ class Reader:
         holding: Sequence[tuple[str, Any]] = (),
         accept: Accept | None = None,
         limit: int | None = None,
+        guess_before: bool = False,
     ) -> Iterator[list[StoredCheckpoint]]:
         """A session's checkpoints, newest first, in pages; values only with a vault.
 
-        `before` is a namespace and checkpoint id to begin below. `holding` are metadata entries
+        `before` is a namespace and checkpoint id to begin below; with `guess_before` an id that is
+        not stored, but has a time in it, stands for that time. `holding` are metadata entries
         that must be there, looked up in an index; `accept` decides on what is left, before values
         are read. Nothing is held between pages. Raises `CheckpointNotFoundError` for an unknown
         `before`.
@@ -137,7 +144,9 @@ class Reader:
                 if numbers is not None and not numbers:
                     return
                 if listing is None:
-                    listing = self._listing(db, name, session, view, namespace, before)
+                    listing = self._listing(
+                        db, name, session, view, namespace, before, guess_before
+                    )
                 filtered = numbers is not None or accept is not None
                 size = _FILTERED_PAGE if filtered else min(_PAGE, left or _PAGE)
                 rows = listing.next(db, size)
@@ -367,6 +376,24 @@ class Reader:
             row = db.one("origin", id=session[0])
         return _origin(row)
 
+    def has_child(self, name: str, checkpoint_id: str) -> bool:
+        """Whether a session has gone on past one of its root namespace's checkpoints.
+
+        Raises `SessionNotFoundError`, `CheckpointNotFoundError`.
+        """
+        with self._driver.read() as db:
+            session = db.one("live_session", name=name)
+            if session is None:
+                raise SessionNotFoundError(f"there is no session {name!r}")
+            view = self._lineage.view(db, session[0])
+            at = db.one("thread_of", session=session[0], namespace="")
+            found = self._lookup.find(db, session[0], "", at and at[0], cid_bytes(checkpoint_id))
+            if found is None:
+                raise CheckpointNotFoundError(
+                    f"session {name!r} has no checkpoint {checkpoint_id!r}"
+                )
+            return self._lookup.has_child(db, view, found)
+
     def exists(self, name: str) -> bool:
         """Whether a live session of this name has anything in it."""
         with self._driver.read() as db:
@@ -382,6 +409,7 @@ class Reader:
         view: View,
         namespace: str | None,
         before: tuple[str, str] | None,
+        guess_before: bool,
     ) -> Listing:
         threads = [
             (thread, own)
@@ -392,9 +420,7 @@ class Reader:
         owner: int | None = None
         if before is not None:
             after = self._position(db, session, view, *before)
-            if after is None and made_at(before[1]):
-                # LangGraph also names a checkpoint that it has made and will store later, or never
-                # (durability "exit"). Of such an id only the time in it can be compared.
+            if after is None and guess_before and made_at(before[1]):
                 return Listing(
                     self._lineage, view, namespace, threads, older_than=cid_bytes(before[1])
                 )
@@ -549,7 +575,8 @@ class Reader:
             rows.append(
                 TimelineRow(
                     record,
-                    parent.seen if parent is not None else {},
+                    parent,
+                    record.place[1] == 0 and session[3] is not None and not record.inherited,
                     1 if record.inherited else children,
                     forks.get(record.place, 0),
                     turns[record.id],
@@ -558,11 +585,15 @@ class Reader:
         return rows[::-1]
 
     def _turn(self, db: Connection, thread: int, n: int, begins_turn: Callable[[Any], bool]) -> Any:
+        looked_at = 0
         for segment in strict_ancestors(db, thread, n):
             for row, _ in self._ancestors(db, segment, 0):
                 extra = extra_of(row.body)
+                looked_at += 1
                 if begins_turn(extra):
                     return extra
+                if looked_at >= _LONGEST_TURN:
+                    return None
         return None
 
     def _without_values(

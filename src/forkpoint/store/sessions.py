@@ -3,14 +3,25 @@ out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from forkpoint.errors import SessionDeletedError
-from forkpoint.store.clock import made_at, now
+from forkpoint.store.clock import now
 from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.terms import Remembered
 
 
 class SessionChangedError(Exception):
     """The session that was planned for is not the live one any more: plan again."""
+
+
+class Entered(NamedTuple):
+    """Where a write goes."""
+
+    session: int
+    family: int
+    thread: int
 
 
 class Sessions:
@@ -40,33 +51,44 @@ class Sessions:
                 self._known.remember(name, known)
         return known
 
-    def live(
-        self, db: Connection, name: str, planned: tuple[int, int] | None, *, begins: bool
-    ) -> tuple[int, int]:
-        """Number and family of the live session of a name; with `begins` it may be a new one.
+    def enter(
+        self,
+        db: Connection,
+        name: str,
+        namespace: str,
+        *,
+        planned: tuple[int, int] | None = None,
+        may_begin: Callable[[int], bool],
+    ) -> Entered:
+        """The live session of a name and its thread for a namespace, each made if not there.
 
-        Raises `SessionChangedError` when it is not the one that was planned for, and
-        `SessionDeletedError` when there was one and it may not begin again.
+        `may_begin` is asked with the time at which the last session of the name was deleted, if one
+        was: whether this write may begin it anew. Raises `SessionChangedError` when the session is
+        not the one that was planned for, `SessionDeletedError` when it may not begin.
         """
-        row = db.one("live_session", name=name)
+        row = db.one("session_and_thread", name=name, namespace=namespace)
         if row is not None:
-            found = (row[0], row[1])
-            if planned is not None and planned != found:
+            session, family, _, thread, _ = row
+            if planned is not None and planned != (session, family):
                 self._known.pop(name, None)
                 raise SessionChangedError
-            return found
+            if thread is None:
+                thread = db.one("insert_thread", session=session, namespace=namespace)[0]
+            return Entered(session, family, thread)
         self._known.pop(name, None)
-        if not begins and db.one("was_deleted", name=name) is not None:
+        deletion = db.one("was_deleted", name=name)
+        if deletion is not None and not may_begin(deletion[0]):
             raise SessionDeletedError(
                 f"session {name!r} was deleted; a run that began before may not write to it any "
                 "more. Nothing was written"
             )
         if planned is not None:
             raise SessionChangedError
-        session: int = db.one("insert_session", name=name, now=now())[0]
+        session = db.one("insert_session", name=name, now=now())[0]
         db.run("own_family", id=session)
         db.run("insert_family", id=session)
-        return session, session
+        thread = db.one("insert_thread", session=session, namespace=namespace)[0]
+        return Entered(session, session, thread)
 
     def thread(self, db: Connection, session: int, namespace: str) -> int:
         """A session's own thread for a namespace, made if it is not there."""
@@ -88,13 +110,3 @@ class Sessions:
             raise SessionChangedError
         tick: int = row[0]
         return tick
-
-    def may_begin(self, db: Connection, name: str, checkpoint_id: str) -> bool:
-        """Whether a write may begin a session anew: its checkpoint was made after the deletion.
-
-        Only asked of writes that overtook the first put of a thread that is used again.
-        """
-        if db.one("live_session", name=name) is not None:
-            return False
-        deletion = db.one("was_deleted", name=name)
-        return deletion is None or made_at(checkpoint_id) > deletion[0]

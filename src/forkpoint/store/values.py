@@ -312,7 +312,7 @@ class Values:
         self, db: Connection, family: int, references: Iterable[Reference], vault: Vault
     ) -> Cells:
         """Everything that some references need, in a few queries."""
-        cells = Cells(self, vault)
+        cells = Cells(family, vault)
         wanted: set[int] = set()
         lists: dict[int, int] = {}
         for reference in references:
@@ -380,13 +380,13 @@ class Values:
 class Cells:
     """What a page of references needs, at hand."""
 
-    __slots__ = ("_values", "_vault", "blobs", "keys", "lists")
+    __slots__ = ("_family", "_vault", "blobs", "keys", "lists")
 
-    def __init__(self, values: Values, vault: Vault) -> None:
+    def __init__(self, family: int, vault: Vault) -> None:
+        self._family = family
         self.blobs: dict[int, bytes] = {}
         self.lists: dict[int, list[bytes]] = {}
         self.keys: dict[int, list[str]] = {}
-        self._values = values
         self._vault = vault
 
     def resolve(self, reference: Reference) -> Encoded | None:
@@ -397,7 +397,7 @@ class Cells:
             first = reference[0]
             if first >= 0:
                 mark = reference[2] if len(reference) > 2 else 0
-                return Seq(self.lists[first][: reference[1]], mark)
+                return Seq(self.lists[first][: reference[1]], mark, (self._family, first))
             if first == LIST_WRITTEN_OUT:
                 return Seq([self._cell(part) for part in reference[2:]], reference[1])
             keys = tuple(self.keys[reference[1]])

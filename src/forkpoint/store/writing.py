@@ -19,6 +19,7 @@ from forkpoint.errors import (
 )
 from forkpoint.store.adopting import Adopter
 from forkpoint.store.cells import Reference, Vault
+from forkpoint.store.clock import made_at
 from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.lineage import INHERITED_ROOT, Lineage
 from forkpoint.store.lookup import Lookup
@@ -27,6 +28,7 @@ from forkpoint.store.records import (
     NewWrite,
     Row,
     cid_bytes,
+    cid_text,
 )
 from forkpoint.store.rows import (
     checkpoint_body,
@@ -152,8 +154,9 @@ class Writer:
         placing: Placing,
     ) -> tuple[int, int, dict[str, Reference]] | None:
         begins = new.parent is None and not namespace
-        session, family = self._sessions.live(db, name, known, begins=begins)
-        thread = self._sessions.thread(db, session, namespace)
+        session, family, thread = self._sessions.enter(
+            db, name, namespace, planned=known, may_begin=lambda _: begins
+        )
         cid = cid_bytes(new.id)
         if db.one("find_checkpoint", cid=cid, thread=thread) is not None:
             self._require_same(db, name, family, thread, cid, new, vault)
@@ -210,8 +213,14 @@ class Writer:
         row = Row(*db.one("row", thread=thread, n=n))
         there = read_checkpoint(db, self._terms, row, session=name, namespace="", inherited=False)
         cells = self._values.fetch(db, family, there.references.values(), vault)
+        parent = None
+        if row.parent is not None:
+            of = row.parent_thread or thread
+            identity = db.one("identity", thread=of, n=row.parent)
+            parent = new.parent if identity is None else cid_text(identity[0])
         same = (
-            there.versions == dict(new.versions)
+            parent == new.parent
+            and there.versions == dict(new.versions)
             and there.step == new.step
             and there.seen == {node: dict(seen) for node, seen in new.seen.items()}
             and there.metadata == new.metadata
@@ -295,11 +304,11 @@ class Writer:
         families: list[int] = []
 
         def insert(db: Connection) -> None:
-            session, family = self._sessions.live(
-                db, name, None, begins=self._sessions.may_begin(db, name, checkpoint_id)
+            # A write may overtake the first put of a thread whose id is used again.
+            session, family, thread = self._sessions.enter(
+                db, name, namespace, may_begin=lambda deleted: made_at(checkpoint_id) > deleted
             )
             families.append(family)
-            thread = self._sessions.thread(db, session, namespace)
             placed = [
                 (
                     write.position,

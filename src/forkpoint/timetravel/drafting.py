@@ -80,8 +80,8 @@ class Draft:
     """None on Forkpoint's own store, which selects for itself."""
 
 
-def draft(setup: Setup, order: Order, *, superseded: bool | None = None) -> Plan[Draft]:
-    """The draft of a fork. `superseded` is given where the checkpointer will tell it for certain.
+def draft(setup: Setup, order: Order) -> Plan[Draft]:
+    """The draft of a fork.
 
     Raises `NoCheckpointError`, `CheckpointNotFoundError`, and `InvalidArgumentError` for a
     checkpoint inside a subgraph that does not say where it stands.
@@ -96,8 +96,7 @@ def draft(setup: Setup, order: Order, *, superseded: bool | None = None) -> Plan
     root = saved.checkpoint["id"]
     outline = None
     if setup.native:
-        if superseded is None:
-            superseded = yield from _natively_superseded(source.thread_id, root)
+        superseded = bool((yield Native("has_child", (source.thread_id, root), {})))
     else:
         rows = yield from listed(source.thread_id, row, namespace=None)
         outline = Outline.of(rows)
@@ -127,7 +126,11 @@ def drafted(
     spare = yield from read(saved.config["configurable"]["thread_id"], saved.checkpoint["id"])
     if spare is None:
         raise ConflictError(f"checkpoint {saved.checkpoint['id']!r} was deleted while it was read")
-    expected = yield from reading(setup, spare._replace(pending_writes=carried), live=True)
+    own = tuple(spare.pending_writes or ())
+    if within is not None:
+        own = tuple(within.writes_before("", saved.checkpoint["id"], own))
+    spare = spare._replace(pending_writes=carried_writes(own, policy))
+    expected = yield from reading(setup, spare, live=True)
     return Draft(
         asked=asked,
         root=saved.checkpoint["id"],
@@ -141,11 +144,3 @@ def drafted(
         expected=expected,
         outline=outline,
     )
-
-
-def _natively_superseded(thread_id: str, checkpoint_id: str) -> Plan[bool]:
-    head = yield from read(thread_id)
-    if head is not None and head.checkpoint["id"] == checkpoint_id:
-        return False
-    entries = yield Native("timeline", (thread_id,), {"limit": 1_000_000_000})
-    return any(entry.parent_id == checkpoint_id for entry in entries)

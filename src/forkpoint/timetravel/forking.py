@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import Checkpoint, CheckpointTuple
 
 from forkpoint.errors import (
     AmbiguousNodeError,
@@ -65,6 +65,8 @@ from forkpoint.timetravel.requests import (
 from forkpoint.timetravel.selecting import (
     Row,
     ancestors_to_copy,
+    carried_writes,
+    inside,
     resolved_policy,
     row,
     sub_checkpoints,
@@ -91,23 +93,17 @@ def fork(setup: Setup, order: Order) -> Plan[Fork]:
     earlier = yield from _made_before(setup, order, destination)
     if earlier is not None:
         return earlier
-    order = yield from _repeated(setup, order, destination)
-    # Forkpoint's own store knows what is superseded, in constant time, when it makes the fork.
-    draft = yield from drafting.draft(setup, order, superseded=False)
-    _refuse_changed_graph(setup, order.source, draft)
-    update = yield from _prepared_patch(setup, order, draft, as_node)
     if setup.native:
-        fork_origin, created, draft = yield from _fork_natively(setup, order, destination, draft)
+        order = yield from _repeated(setup, order, destination)
+        made = yield from _fork_natively(setup, order, destination, as_node)
     else:
-        fork_origin = yield from _fork_by_copying(setup, order, destination, draft)
-        created = True
-    if created:
-        yield from _verify(setup, destination, draft)
-        if update is not None:
-            yield from updating.store(destination, update)
-        yield from _announce(setup, destination, fork_origin)
+        made = yield from _fork_by_copying(setup, order, destination, as_node)
+    if made.created:
+        if made.update is not None:
+            yield from updating.store(destination, made.update)
+        yield from _announce(setup, destination, made.origin)
     shown = yield from get_state(setup, destination, None)
-    return Fork(destination.session_id, draft.root, fork_origin, shown, created)
+    return Fork(destination.session_id, made.root, made.origin, shown, made.created)
 
 
 def fork_plan(setup: Setup, order: Order) -> Plan[ForkPlan]:
@@ -219,11 +215,11 @@ def _native_namespaces(draft: Draft) -> tuple[str, ...]:
     return (*(name for name, _ in draft.within.around[1:]), draft.within.namespace)
 
 
-def _refuse_changed_graph(setup: Setup, source: Address, draft: Draft) -> None:
-    missing = setup.blueprint.missing(draft.checkpoint)
+def _refuse_changed_graph(setup: Setup, source: Address, checkpoint: Checkpoint) -> None:
+    missing = setup.blueprint.missing(checkpoint)
     if missing:
         raise GraphChangedError(
-            f"checkpoint {draft.root!r} of session {source.session_id!r} has pending work for "
+            f"checkpoint {checkpoint['id']!r} of session {source.session_id!r} has pending work for "
             f"{list(missing)}, which the graph does not have: it would be dropped. Add the nodes "
             "back, or fork with TimeTravel(checkpointer) to take the checkpoint as it is"
         )
@@ -246,12 +242,34 @@ def _prepared_patch(
         raise InvalidArgumentError("values", problem) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A fork that is stored and has been checked, its patch not applied yet."""
+
+    root: str
+    origin: ForkOrigin
+    created: bool
+    update: updating.Update | None
+
+
 def _fork_natively(
-    setup: Setup, order: Order, destination: Address, draft: Draft
-) -> Plan[tuple[ForkOrigin, bool, Draft]]:
+    setup: Setup, order: Order, destination: Address, as_node: str | None
+) -> Plan[_Made]:
+    """Fork on Forkpoint's own store: one read of the source, one transaction, one read back."""
+    asked = yield from require(setup, order.source, order.checkpoint_id)
+    within = inside(asked, order.source.namespace) if order.source.namespace else None
+    saved = asked
+    if within is not None:
+        root_address = Address(order.source.session_id, order.source.thread_id)
+        saved = yield from require(setup, root_address, within.root)
+    _refuse_changed_graph(setup, order.source, saved.checkpoint)
+    update = None
+    if as_node is not None:
+        draft = yield from drafting.draft(setup, order)
+        update = yield from _prepared_patch(setup, order, draft, as_node)
     outcome = yield Native(
         "fork_session",
-        (order.source.thread_id, draft.asked, destination.thread_id),
+        (order.source.thread_id, asked.checkpoint["id"], destination.thread_id),
         {
             "pending": order.pending,
             "namespace": order.source.namespace,
@@ -261,23 +279,23 @@ def _fork_natively(
         },
     )
     found: ForkOrigin = outcome.origin
-    named = ForkOrigin(
-        order.source.session_id, found.checkpoint_id, found.at, found.by, found.reason, found.run_id
-    )
-    if outcome.superseded != draft.superseded:
-        # The draft took the fork point for a live head; the store knows better.
-        saved = yield from require(setup, order.source, draft.asked)
-        if draft.within is None:
+    origin = replace(found, session_id=order.source.session_id)
+    if outcome.created:
+        carried = None
+        if within is None:
             policy = resolved_policy(order.pending, outcome.superseded, None)
-            draft = yield from drafting.drafted(
-                setup, draft.asked, saved, None, outcome.superseded, policy, None
-            )
-    return named, bool(outcome.created), draft
+            carried = carried_writes(tuple(saved.pending_writes or ()), policy)
+        # Values are the source's by reference: there is no second copy that could differ.
+        yield from copying.verify_shape(destination, saved.checkpoint, carried)
+    return _Made(saved.checkpoint["id"], origin, bool(outcome.created), update)
 
 
 def _fork_by_copying(
-    setup: Setup, order: Order, destination: Address, draft: Draft
-) -> Plan[ForkOrigin]:
+    setup: Setup, order: Order, destination: Address, as_node: str | None
+) -> Plan[_Made]:
+    draft = yield from drafting.draft(setup, order)
+    _refuse_changed_graph(setup, order.source, draft.checkpoint)
+    update = yield from _prepared_patch(setup, order, draft, as_node)
     yield from _refuse_occupied(destination)
     origin = ForkOrigin(
         session_id=order.source.session_id,
@@ -297,7 +315,8 @@ def _fork_by_copying(
     selection = yield from _select(setup, order, draft, origin_metadata(lineage))
     yield from _refuse_running_source(order.source, draft)
     yield from copying.copy(order.source, destination, selection.items, order.progress)
-    return origin
+    yield from _verify(setup, destination, draft)
+    return _Made(draft.root, origin, True, update)
 
 
 def _text_or_none(value: object) -> str | None:
@@ -447,10 +466,10 @@ def _weigh(setup: Setup, source: Address, items: Sequence[Item]) -> Plan[tuple[i
 
 
 def _verify(setup: Setup, destination: Address, draft: Draft) -> Plan[None]:
-    decided_elsewhere = setup.native and draft.within is not None
     expected = Expected(
         versions=draft.checkpoint["channel_versions"],
-        writes=None if decided_elsewhere else draft.carried,
+        stored=draft.checkpoint["channel_values"],
+        writes=draft.carried,
         reading=draft.expected,
     )
     yield from copying.verify(setup, destination, draft.root, expected)

@@ -14,7 +14,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
 
-from forkpoint.errors import CheckpointNotFoundError, NoCheckpointError
+from forkpoint.errors import CheckpointNotFoundError, NoCheckpointError, SessionNotFoundError
 from forkpoint.model import CheckpointRef, ForkOrigin
 from forkpoint.timetravel.requests import Native, Plan, listed, read
 from forkpoint.timetravel.setup import Address, Setup
@@ -101,7 +101,10 @@ def lineage_of(saved: CheckpointTuple) -> Lineage | None:
 def find_lineage(setup: Setup, thread_id: str) -> Plan[Lineage | None]:
     """The origin of a session; None when it is not a fork."""
     if setup.native:
-        origin = yield Native("origin", (thread_id,))
+        try:
+            origin = yield Native("origin", (thread_id,))
+        except SessionNotFoundError:
+            return None
         if origin is None:
             return None
         return (yield from _native_lineage(setup, thread_id, origin))

@@ -94,7 +94,7 @@ WHERE c.metadata {in:metadata} AND c.hidden = 0 AND s.deleted + 0 = 0;
 
 -- name: live_sessions
 -- Live sessions below a number, newest first.
-SELECT id, name, family FROM session WHERE deleted + 0 = 0 AND id < :below
+SELECT id, name, family FROM session WHERE deleted = 0 AND id < :below
 ORDER BY id DESC LIMIT :limit;
 
 -- name: hide

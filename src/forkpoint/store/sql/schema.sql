@@ -43,6 +43,7 @@ CREATE TABLE session (
 );
 CREATE UNIQUE INDEX session_name ON session (name) WHERE deleted = 0;
 CREATE INDEX session_tombstone ON session (name, deleted) WHERE deleted <> 0;
+CREATE INDEX session_live ON session (id) WHERE deleted = 0;
 CREATE INDEX session_family ON session (family);
 CREATE UNIQUE INDEX session_request ON session (request) WHERE request IS NOT NULL AND deleted = 0;
 CREATE INDEX session_base ON session (base, base_thread, base_n) WHERE base IS NOT NULL;
