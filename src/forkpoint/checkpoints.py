@@ -139,6 +139,9 @@ def metadata_parts(
         if key == "step" and type(value) is int and abs(value) < 2**62:
             step = value
             continue
+        if type(value) is str or value == {}:
+            constant[key] = value
+            continue
         try:
             canonical_json(value)
         except (TypeError, ValueError):
@@ -167,11 +170,6 @@ def stored_metadata(
 def replayed_channels(stored: Any) -> Sequence[str]:
     """Delta channels that a checkpoint has no value of: LangGraph counts steps since their last."""
     return list(Extra.unpacked(stored).changing.get("counters_since_delta_snapshot") or ())
-
-
-def begins_turn(stored: Any) -> bool:
-    """Whether a turn of the conversation begins at a checkpoint, from the extra part of its row."""
-    return len(stored) > 3 and stored[3] is not None
 
 
 def turn_title(start: Any) -> str | None:

@@ -13,6 +13,7 @@ from forkpoint.errors import InvalidArgumentError
 from forkpoint.store.checks import check_checkpoint_id, check_namespace, check_session_id
 
 _DURABILITY = "__pregel_durability"
+_RUNTIME = "__pregel_runtime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,16 @@ def address_of(config: RunnableConfig) -> Address:
     )
 
 
-def may_follow(config: RunnableConfig) -> bool:
-    return config["configurable"].get(_DURABILITY) in ("async", "exit")
+def runs_beside(config: RunnableConfig) -> bool:
+    """Whether LangGraph saves beside the run and does not wait: its durability says so.
+
+    A run names its durability in the config only when it was asked for one; its default is
+    ``"async"``. A call that is not part of a run is waited for.
+    """
+    configurable = config["configurable"]
+    if _DURABILITY in configurable:
+        return configurable[_DURABILITY] in ("async", "exit")
+    return _RUNTIME in configurable
 
 
 _CHECKPOINT_MAPPINGS = ("channel_values", "channel_versions", "versions_seen")

@@ -39,7 +39,7 @@ def open_store(
     *,
     durability: Literal["full", "normal"] = "full",
     busy_timeout: float = 30.0,
-    compress: bool = True,
+    compress: bool = False,
 ) -> Store:
     """Open a database, and create it if it is not there. Public as `forkpoint.open`.
 
@@ -47,7 +47,8 @@ def open_store(
     ``durability="full"`` what
     was acknowledged survives a power cut; ``"normal"`` is faster, survives a crash of the process,
     and may lose the last moments at a power cut. `busy_timeout` is how many seconds a write waits
-    for another process's. `compress` compresses large values with zstd.
+    for another process's. `compress` stores what is written
+    from now on with zstd: about half the disk, a little more time for reading what is not in memory.
 
     Raises `InvalidArgumentError`, `NotAForkpointDatabaseError`, `NewerDatabaseError` or
     `DatabaseError`; a file that Forkpoint did not write is never changed.

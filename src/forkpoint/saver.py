@@ -13,9 +13,9 @@ does one documented thing:
 - A metadata filter matches where the key is present with an equal JSON value: ``True`` is not
 ``1``, ``None`` matches only a stored null, nested values are compared whole.
 - A value that cannot be rebuilt as what it was raises `DeserializationError`.
-- `put_writes` is durable when it returns if the run's durability is ``"sync"`` (or unknown).
-  Otherwise it joins the transaction of the next checkpoint, or one of its own a few milliseconds
-  later, and a failure is raised by the thread's next put.
+- What returned is durable, whatever the run's durability. Where LangGraph saves a task's writes
+  beside the run (durability ``"async"`` and ``"exit"``), they wait up to a millisecond for the
+  transaction of the next checkpoint, and both cost one commit.
 
 The sync methods may be called on a running event loop: they block it for the time of the call, and
 never wait for it.
@@ -25,8 +25,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from random import random
@@ -46,7 +48,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 
-from forkpoint.checkpoints import Extra, begins_turn, metadata_parts, timeline_entry
+from forkpoint.checkpoints import Extra, metadata_parts, timeline_entry
 from forkpoint.configs import (
     address_of,
     check_checkpoint,
@@ -56,7 +58,7 @@ from forkpoint.configs import (
     configurable_of,
     id_text,
     id_texts,
-    may_follow,
+    runs_beside,
     thread_id_of,
 )
 from forkpoint.decoding import Decoder
@@ -87,6 +89,7 @@ from forkpoint.store.records import (
     NewWrite,
     StoredCheckpoint,
 )
+from forkpoint.store.terms import Remembered
 
 T = TypeVar("T")
 
@@ -140,6 +143,8 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         self.store = store
         self._share_values = check_bool("share_values", share_values)
         self._made: Decoder | None = None
+        #: Delta channels of the threads that were written to lately.
+        self._delta_channels: Remembered[str, frozenset[str]] = Remembered(1_000)
         self._executor = ThreadPoolExecutor(
             max_workers=min(16, (os.cpu_count() or 2) * 4), thread_name_prefix="forkpoint"
         )
@@ -320,7 +325,9 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         constant, step, changing, opaque = metadata_parts(entries, codec.cell)
         extra = Extra.of(checkpoint, changing, opaque, codec.cell)
         parents = entries.get("parents")
-        self.store.writer.raise_failure(address.thread_id)
+        counters = entries.get("counters_since_delta_snapshot")
+        if isinstance(counters, Mapping) and counters:
+            self._delta_channels.remember(address.thread_id, frozenset(counters))
         self.store.writer.put(
             address.thread_id,
             address.namespace,
@@ -335,6 +342,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
                 seen=checkpoint["versions_seen"],
                 metadata=constant,
                 extra=extra.packed(),
+                begins_turn=extra.title is not None,
                 root=parents.get("") if isinstance(parents, dict) else None,
             ),
             decoder.vault,
@@ -353,6 +361,42 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         The checkpoint may arrive later (LangGraph saves both side by side). A task's write at the
         same position is kept as it was first stored; errors, interrupts and answers are replaced.
         """
+        check_writes(writes)
+        address_of(config)
+        if not self._may_join_next(config, writes):
+            self._queue_writes(config, writes, task_id, task_path, None)
+            return
+        durable = threading.Event()
+        failures: list[BaseException | None] = []
+
+        def done(error: BaseException | None) -> None:
+            failures.append(error)
+            durable.set()
+
+        self._queue_writes(config, writes, task_id, task_path, done)
+        durable.wait()
+        if failures[0] is not None:
+            raise failures[0]
+
+    def _may_join_next(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]]) -> bool:
+        """Whether a task's writes may wait a moment for the next checkpoint's transaction.
+
+        LangGraph saves them beside the run, so waiting costs the run nothing; except that it holds
+        a checkpoint back until the writes to its delta channels are stored.
+        """
+        if not runs_beside(config):
+            return False
+        deltas = self._delta_channels.get(config["configurable"].get("thread_id", ""))
+        return deltas is None or all(channel not in deltas for channel, _ in writes)
+
+    def _queue_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+        done: Callable[[BaseException | None], None] | None,
+    ) -> None:
         address = address_of(config)
         checkpoint_id = check_checkpoint_id("checkpoint_id", address.checkpoint_id)
         check_checkpoint_id("task_id", task_id)
@@ -375,7 +419,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
             task_path,
             encoded,
             decoder.vault,
-            soon=may_follow(config),
+            done=done,
         )
 
     def delete_thread(self, thread_id: str) -> None:
@@ -525,7 +569,6 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
             thread_id,
             before=before,
             limit=limit if source is None else None,
-            begins_turn=begins_turn,
         )
         for page in pages:
             for row in page:
@@ -598,11 +641,29 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         task_path: str = "",
     ) -> None:
         """`put_writes`, without blocking the event loop."""
-        if may_follow(config):
-            # Only queued: no database, nothing to wait for.
-            self.put_writes(config, writes, task_id, task_path)
-        else:
+        check_writes(writes)
+        address_of(config)
+        if not self._may_join_next(config, writes):
             await self._in_thread(partial(self.put_writes, config, writes, task_id, task_path))
+            return
+        loop = asyncio.get_running_loop()
+        durable: asyncio.Future[None] = loop.create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if durable.done():
+                return
+            if error is None:
+                durable.set_result(None)
+            else:
+                durable.set_exception(error)
+
+        def done(error: BaseException | None) -> None:
+            # A loop that was closed meanwhile has nobody left who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(settle, error)
+
+        self._queue_writes(config, writes, task_id, task_path, done)
+        await durable
 
     async def adelete_thread(self, thread_id: str) -> None:
         """`delete_thread`, without blocking the event loop."""

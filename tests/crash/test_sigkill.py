@@ -57,8 +57,13 @@ def check_integrity(database: Path) -> None:
 def check_acknowledged(saver: Any, facts: list[dict[str, Any]]) -> None:
     """Everything that was acknowledged is there."""
     deleted = {fact["thread"] for fact in facts if fact["did"] == "delete"}
+    leaving = {fact["thread"] for fact in facts if fact["did"] == "begin to delete"}
+    for thread in leaving - deleted:
+        # Killed between the two: there as a whole, or gone as a whole.
+        if saver.get_tuple(place(thread)) is not None:
+            check_whole(saver, thread)
     for fact in facts:
-        if fact["thread"] in deleted:
+        if fact["thread"] in leaving:
             continue
         found = saver.get_tuple(place(fact["thread"], fact["id"]))
         assert found is not None, f"lost: {fact}"

@@ -78,6 +78,7 @@ def _write_line(saver: Any, say: Any, thread: str, line: str, forks: bool) -> No
             )
             say(did="put", thread=fork, id=own, length=length + 1, line=line)
             if length % 15 == 0:
+                say(did="begin to delete", thread=fork)
                 saver.delete_thread(fork)
                 say(did="delete", thread=fork)
 

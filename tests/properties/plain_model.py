@@ -195,7 +195,8 @@ class Model:
         old = self.threads[source]
         new = Thread()
         for record in sorted(old.records.values(), key=lambda record: record.order):
-            copied = replace(copy.deepcopy(record), inherited=False, order=self._next())
+            # A copy of a fork stands on the same base: what the fork inherits, the copy does.
+            copied = replace(copy.deepcopy(record), order=self._next())
             new.records[copied.key] = copied
             if record.key in old.writes:
                 new.writes[record.key] = copy.deepcopy(old.writes[record.key])

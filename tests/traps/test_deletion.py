@@ -252,3 +252,22 @@ def test_copy_of_a_fork_holds_what_the_fork_inherits(saver: Saver) -> None:
     saver.delete_thread("fork")
     assert values(at(saver, "copy", made[0])) == {"items": ["item 0"]}
     assert values(head(saver, "copy")) == {"items": ["own"]}
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["untouched", "went_on"])
+@pytest.mark.parametrize("gone", [False, True], ids=["source_there", "source_deleted"])
+def test_forks_and_copies_of_a_pruned_fork_see_what_it_sees(
+    saver: Any, own: bool, gone: bool
+) -> None:
+    first, point = chain(saver, "source", 2)
+    saver.fork_session("source", point, "fork")
+    if own:
+        point = put(saver, "fork", point, {"items": ["own"]}, version=9)
+    if gone:
+        saver.delete_thread("source")
+    saver.prune(["fork"])
+    saver.fork_session("fork", point, "fork of it")
+    saver.copy_thread("fork", "copy of it")
+    for thread in ("fork", "fork of it", "copy of it"):
+        assert ids(saver, thread) == [point], thread
+        assert saver.get_tuple(place(thread, first)) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.checkpoints import Saver, ids, place
+from tests.checkpoints import Saver, chain, ids, place, put, write
 from tests.langgraph.graphs import delta
 from tests.traps.conftest import MakeFork
 from tests.traps.conversations import Graph, head_id, history, id_of, on
@@ -143,3 +143,16 @@ def test_update_state_on_an_inherited_checkpoint(
     assert state.config["configurable"]["thread_id"] == "fork"
     assert state.values["log"] == [*old.values["log"], "patched"]
     assert [item.values for item in history(graph, "source")] == before
+
+
+def test_branch_in_a_fork_replays_the_forks_own_writes_on_an_inherited_ancestor(
+    saver: Any,
+) -> None:
+    made = chain(saver, "source", 3)
+    saver.fork_session("source", made[-1], "fork")
+    write(saver, "fork", made[1], [("log", ["own"])])
+    put(saver, "fork", made[1], {"items": ["branch"]}, version=9)
+    found = saver.get_delta_channel_history(config=place("fork"), channels=["log"])
+    assert [item[2] for item in found["log"]["writes"]] == [["own"]]
+    found = saver.get_delta_channel_history(config=place("source"), channels=["log"])
+    assert found["log"]["writes"] == []

@@ -234,3 +234,26 @@ def test_fork_costs_a_few_rows_whatever_the_length(file_saver: Saver, database: 
         added.append(sum(len(after[table] - before[table]) for table in after))
         assert values(head(file_saver, f"fork of {thread}")) == values(head(file_saver, thread))
     assert added[0] == added[1] <= 4
+
+
+@pytest.mark.parametrize("depth", range(5))
+def test_fork_of_an_untouched_fork_is_a_live_head_at_every_depth(saver: Any, depth: int) -> None:
+    """What numbers rows within a session must not be taken for a child of its first row."""
+    point = chain(saver, "s0", depth + 1)[-1]
+    write(saver, "s0", point, [("result", "done")])
+    for number in range(3):
+        outcome = saver.fork_session(f"s{number}", point, f"s{number + 1}")
+        assert not outcome.superseded
+        found = head(saver, f"s{number + 1}").pending_writes or []
+        assert [item[2] for item in found] == ["done"]
+
+
+@pytest.mark.parametrize("remove", ["prune", "delete_for_runs"])
+def test_what_was_removed_before_a_fork_is_not_seen_by_it(saver: Any, remove: str) -> None:
+    made = chain(saver, "source", 3, run_id="old")
+    last = put(saver, "source", made[-1], {"items": ["last"]}, version=9, run_id="new")
+    saver.prune(["source"]) if remove == "prune" else saver.delete_for_runs(["old"])
+    saver.fork_session("source", last, "fork")
+    assert ids(saver, "fork") == ids(saver, "source") == [last]
+    for checkpoint_id in made:
+        assert saver.get_tuple(place("fork", checkpoint_id)) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 from langgraph.types import Command
 
-from tests.checkpoints import Saver, ids, place
+from tests.checkpoints import Saver, at, head, ids, place, put, write
 from tests.traps.conftest import MakeFork
 from tests.traps.conversations import (
     Graph,
@@ -172,3 +172,30 @@ def test_remembering_subgraph_at_the_live_head_keeps_its_memory(
     assert graph.invoke({"word": "source"}, on("source"))["told"] == "one,two,source"
     assert len(history(graph, "source")) == len(history(graph, "fork"))
     assert saver.get_tuple(place("fork", namespace="agent")) is not None
+
+
+def test_write_on_an_old_inherited_subgraph_checkpoint_leaves_the_head_where_it_is(
+    saver: Any,
+) -> None:
+    root = put(saver, "source", None, {"x": 1})
+    about = {"namespace": "sub", "parents": {"": root}}
+    first = put(saver, "source", None, {"y": 1}, **about)
+    second = put(saver, "source", first, {"y": 2}, version=2, **about)
+    saver.fork_session("source", root, "fork")
+    write(saver, "fork", first, [("late", 1)], namespace="sub")
+    assert head(saver, "fork", "sub").checkpoint["id"] == second
+    assert ids(saver, "fork", "sub") == [second, first]
+    assert [item[2] for item in at(saver, "fork", first, "sub").pending_writes or []] == [1]
+    assert at(saver, "source", first, "sub").pending_writes == []
+
+
+def test_memory_of_a_branch_that_a_fork_left_does_not_reach_a_fork_of_it(saver: Any) -> None:
+    """The fork goes back to before its fork point and on from there; then it is forked."""
+    above = put(saver, "source", None, {"x": 1})
+    point = put(saver, "source", above, {"x": 2}, version=2)
+    put(saver, "source", None, {"m": 1}, namespace="memory", parents={"": point})
+    saver.fork_session("source", point, "fork")
+    other = put(saver, "fork", above, {"x": 3}, version=3)
+    saver.fork_session("fork", other, "fork of it")
+    assert ids(saver, "fork of it") == [other, above]
+    assert ids(saver, "fork of it", "memory") == []

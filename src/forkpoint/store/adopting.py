@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from forkpoint.store.driver import Connection
 from forkpoint.store.lineage import INHERITED_ROOT, Lineage
+from forkpoint.store.listing import inherited_head
 from forkpoint.store.lookup import Found
 from forkpoint.store.records import ALL_WRITES, Carry, Row, cid_text
 from forkpoint.store.rows import filtered_write_body, read_writes
@@ -49,6 +50,7 @@ class Adopter:
             entries = self._terms.metadata(db, metadata)
             if entries.pop(run_key, None) is not None:
                 metadata = self._terms.metadata_number(db, fresh, entries)
+        self._terms.note_thread(db, fresh, metadata, own_thread)
         db.run(
             "insert_checkpoint",
             thread=own_thread,
@@ -59,6 +61,7 @@ class Adopter:
             parent_thread=None if row.parent is None else row.parent_thread or thread,
             root=root,
             step=row.step,
+            turn=n if row.turn == row_n else None,
             metadata=metadata,
             size=0,
             body=row.body,
@@ -80,9 +83,9 @@ class Adopter:
         return n
 
     def adopt(self, db: Connection, session: int, thread: int, found: Found, fresh: Fresh) -> int:
-        """Copy an inherited sub-namespace row into a fork's own thread; its number there."""
+        """Copy the inherited head of a sub-namespace into a fork's own thread; its number there."""
         view = self._lineage.view(db, session)
-        root = db.one("row", thread=found.thread, n=found.n)[6]
+        root = Row(*db.one("row", thread=found.thread, n=found.n)).root
         base = view.base_of(self._lineage.owner(db, found.thread))
         of_fork_point = base is not None and base.open and root == base.n
         return self.copy(
@@ -95,3 +98,13 @@ class Adopter:
             root=0 if of_fork_point else INHERITED_ROOT,
             fresh=fresh,
         )
+
+    def inherited_head(
+        self, db: Connection, session: int, thread: int, namespace: str
+    ) -> Found | None:
+        """The head of a sub-namespace, as long as a fork has not written a row of its own there."""
+        if db.one("thread_owner", id=thread)[2] is not None:
+            return None
+        view = self._lineage.view(db, session)
+        row = inherited_head(db, self._lineage, view, namespace)
+        return None if row is None else Found(row.thread, row.n, row.lane)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from forkpoint.errors import InvalidArgumentError
 
@@ -20,21 +21,25 @@ def check_text(argument: str, value: object, most_bytes: int, *, empty: bool = F
     """Text that every database can hold: UTF-8, no NUL, not too long."""
     if not isinstance(value, str):
         raise InvalidArgumentError(argument, f"must be text, not {type(value).__name__}")
-    if not value and not empty:
-        raise InvalidArgumentError(argument, "must not be empty")
+    problem = _problem_with(value, most_bytes)
+    if problem is not None and (value or not empty):
+        raise InvalidArgumentError(argument, problem)
+    return value
+
+
+@lru_cache(4096)
+def _problem_with(value: str, most_bytes: int) -> str | None:
+    if not value:
+        return "must not be empty"
     try:
         length = len(value.encode())
     except UnicodeEncodeError as error:
-        raise InvalidArgumentError(
-            argument, f"has a lone surrogate at position {error.start}, which is not text"
-        ) from error
+        return f"has a lone surrogate at position {error.start}, which is not text"
     if "\0" in value:
-        raise InvalidArgumentError(argument, "must not contain NUL")
+        return "must not contain NUL"
     if length > most_bytes:
-        raise InvalidArgumentError(
-            argument, f"is {length} bytes long; {most_bytes} is the most that is stored"
-        )
-    return value
+        return f"is {length} bytes long; {most_bytes} is the most that is stored"
+    return None
 
 
 def check_session_id(argument: str, value: object) -> str:

@@ -43,7 +43,7 @@ class Store:
         self,
         driver: Driver,
         *,
-        compress: bool = True,
+        compress: bool = False,
         replayed: Callable[[object], Any] = lambda extra: (),
     ) -> None:
         self._driver = driver
@@ -114,12 +114,11 @@ class Store:
 
     # -- life ---------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Wait until every write that was to follow soon is durable."""
-        self._driver.settle()
-
     def close(self) -> None:
-        """Settle and let go of the database. Idempotent; later calls raise `StoreClosedError`."""
+        """Finish what is queued and let go of the database; later calls raise `StoreClosedError`.
+
+        Idempotent.
+        """
         self._driver.close()
 
     async def aclose(self) -> None:

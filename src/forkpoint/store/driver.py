@@ -6,7 +6,7 @@ dialect is, how to take the database's one write turn, and how its errors are ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -52,20 +52,15 @@ class Driver(Protocol):
         Work of several threads may share one transaction; each piece stands or falls alone.
         """
 
-    def write_soon(
+    def write_with_next(
         self,
-        key: Hashable,
         work: Callable[[Connection], Any],
-        after: Callable[[], None] | None = None,
+        after: Callable[[], None],
+        done: Callable[[BaseException | None], None],
     ) -> None:
-        """Like `write`, but return at once; the work joins the next transaction of this process,
-        which begins within a few milliseconds. A failure is logged and kept under `key`."""
-
-    def settle(self) -> None:
-        """Wait until everything given to `write_soon` is durable or has failed."""
-
-    def take_failure(self, key: Hashable) -> BaseException | None:
-        """The failure kept under a key, once."""
+        """Queue work for the next write transaction of this process, which begins within a
+        millisecond or so, and return at once. When the work is durable, or has failed, `done` is
+        called from the thread that committed; it must not block, and must not raise."""
 
     def close(self) -> None:
-        """Settle, and give the database back. Idempotent."""
+        """Finish what is queued, and give the database back. Idempotent."""

@@ -19,9 +19,9 @@ from forkpoint.model import ForkOrigin
 from forkpoint.store.adopting import Adopter
 from forkpoint.store.clock import iso, now
 from forkpoint.store.driver import Connection, Driver
-from forkpoint.store.lineage import BEGINS_INSIDE, Lineage
+from forkpoint.store.lineage import BEGINS_INSIDE, Lineage, View
 from forkpoint.store.lookup import Found, Lookup
-from forkpoint.store.records import Carry, StoredFork, cid_bytes, cid_text
+from forkpoint.store.records import Carry, Row, StoredFork, cid_bytes, cid_text
 from forkpoint.store.sessions import Sessions
 from forkpoint.store.terms import Fresh, Terms
 
@@ -119,6 +119,7 @@ class Forker:
                 base_thread=base_thread,
                 base_n=base_n,
                 base_cut=base_cut,
+                base_deep=int(_shows_more(view, standing)),
                 base_open=BEGINS_INSIDE if inner else int(sub_namespaces and not superseded),
                 origin_session=source,
                 origin_checkpoint=cid_bytes(checkpoint_id),
@@ -216,8 +217,15 @@ class Forker:
         run_key: str,
         moment: int,
     ) -> ForkOrigin:
-        row = db.one("row", thread=point.thread, n=point.n)
-        run = self._terms.metadata(db, row[9]).get(run_key)
+        row = Row(*db.one("row", thread=point.thread, n=point.n))
+        run = self._terms.metadata(db, row.metadata).get(run_key)
         return ForkOrigin(
             source, checkpoint_id, iso(moment), by, reason, run if isinstance(run, str) else None
         )
+
+
+def _shows_more(view: View, standing: int) -> bool:
+    """Whether a view shows what lies below one of its bases (or below itself), if anything does."""
+    owners = [view.session, *(base.session for base in view.bases)]
+    level = owners.index(standing)
+    return level == len(view.bases) or level < view.visible

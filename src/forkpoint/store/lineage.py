@@ -16,7 +16,7 @@ their own session stay visible to the forks that were taken before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from forkpoint.store.driver import Connection
@@ -75,8 +75,14 @@ class View:
     """`up_to` by thread and lane: the path as a look-up."""
     inner: dict[tuple[int, int], int] = field(default_factory=dict)
     """The same for sub-namespaces in which the fork begins inside a subgraph."""
-    shown: bool = True
-    """False when the session was pruned: then only what is rebuilt from ancestors reads them."""
+    visible: int = 0
+    """How many of the bases are shown, nearest first. Those below were pruned out of a session's
+    view; only what is rebuilt from ancestors still reads them."""
+
+    @property
+    def shown(self) -> tuple[Base, ...]:
+        """The bases that are shown."""
+        return self.bases[: self.visible]
 
     def holds(self, thread: int, lane: int, n: int) -> bool:
         """Whether a row of the root namespace lies on the path."""
@@ -127,9 +133,9 @@ class Lineage:
         if known is None:
             known = self._read(db, session)
             self._views.remember(session, known)
-        if known.bases and known.shown and not db.one("base_is_shown", id=session)[0]:
+        if known.visible and not db.one("base_is_shown", id=session)[0]:
             # Pruning is the one thing that changes a view, and it is not taken back.
-            known = replace(known, shown=False)
+            known = View(session, known.bases)
             self._views.remember(session, known)
         return known
 
@@ -171,7 +177,10 @@ class Lineage:
             return View(session)
         bases: list[Base] = []
         inner: dict[tuple[int, int], int] = {}
-        for owner, base, thread, n, cut, is_open in rows:
+        visible, going_on = 0, True
+        for owner, base, thread, n, cut, is_open, is_deep in rows:
+            visible += going_on
+            going_on = going_on and bool(is_deep)
             # A session between that was itself left at its first row, the copy of this fork point,
             # makes the point no strict ancestor: then what it shows depends on both.
             passable = not bases or bases[-1].n != 0 or bases[-1].open
@@ -182,6 +191,11 @@ class Lineage:
                     if namespace and first is not None:
                         for part in strict_ancestors(db, own, first[0]):
                             inner[part.thread, part.lane] = part.up_to
-        path = tuple(strict_ancestors(db, bases[0].thread, bases[0].n))
+        seen = {base.session for base in bases[:visible]}
+        path = tuple(
+            part
+            for part in strict_ancestors(db, bases[0].thread, bases[0].n)
+            if self.owner(db, part.thread) in seen
+        )
         lanes = {(part.thread, part.lane): part.up_to for part in path}
-        return View(session, tuple(bases), path, lanes, inner)
+        return View(session, tuple(bases), path, lanes, inner, visible)

@@ -87,7 +87,7 @@ class Listing:
         page: list[tuple[Row, str, bool]] = []
         while len(page) < count:
             if self._streams is None:
-                if self._level > (len(self._view.bases) if self._view.shown else 0):
+                if self._level > self._view.visible:
                     break
                 self._streams = self._open(db, self._level)
             self._drain(db, self._streams, count, page)
@@ -233,9 +233,9 @@ def sub_namespace_rows(
 
 def inherited_head(db: Connection, lineage: Lineage, view: View, namespace: str) -> Row | None:
     """The newest row of a sub-namespace that a fork sees without having written there."""
-    if not namespace or not view.shown:
+    if not namespace:
         return None
-    for base in view.bases:
+    for base in view.shown:
         below = db.one("thread_of", session=base.session, namespace=namespace)
         if below is not None:
             rows = sub_namespace_rows(lineage, view, base, below[0], db)(db, NEVER, 1)

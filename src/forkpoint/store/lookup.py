@@ -42,7 +42,7 @@ class Lookup:
             if own is not None:
                 return Found(thread, own[0], own[1]) if own[2] == 0 else None
         view = self._lineage.view(db, session)
-        if not view.bases or not view.shown:
+        if not view.visible:
             return None
         if namespace == "":
             return self._on_path(db, view, cid)
@@ -61,7 +61,7 @@ class Lookup:
     def _in_sub_namespace(
         self, db: Connection, view: View, namespace: str, cid: bytes
     ) -> Found | None:
-        for base in view.bases:
+        for base in view.shown:
             row = db.one("thread_of", session=base.session, namespace=namespace)
             if row is None:
                 continue

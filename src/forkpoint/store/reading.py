@@ -15,6 +15,7 @@ from forkpoint.store.lineage import NEVER, Lineage, Segment, View, seen_through,
 from forkpoint.store.listing import Listing, inherited_head
 from forkpoint.store.lookup import Found, Lookup
 from forkpoint.store.records import (
+    WAITING_FOR_ROOT,
     Row,
     SessionSummary,
     StoredCheckpoint,
@@ -34,8 +35,6 @@ from forkpoint.store.values import Cells, Values
 
 _PAGE = 64
 _FILTERED_PAGE = 512
-_LONGEST_TURN = 256
-"""Ancestors that are looked at for the beginning of a turn, so that a page stays cheap."""
 
 Accept = Callable[[StoredCheckpoint], bool]
 
@@ -65,8 +64,7 @@ class TimelineRow:
     children: int
     forks: int
     turn: Any
-    """The extra part of the checkpoint that began the turn, this one or an ancestor; None when
-    there is none within 256 supersteps."""
+    """The extra part of the checkpoint that began the turn, this one or an ancestor; or None."""
 
 
 class Reader:
@@ -185,13 +183,12 @@ class Reader:
             if start is None:
                 raise SessionNotFoundError(f"before: there is no session {before[0]!r}")
             below = start[0] + 1
-        matching: dict[int, int] | None = None
+        matching: set[int] | None = None
         if holding:
             with self._driver.read() as db:
                 numbers = numbers_holding(db, holding)
-                matching = {}
-                for _, _, session, _ in db.all("rows_of_metadata", metadata=db.members(numbers)):
-                    matching[session] = matching.get(session, 0) + 1
+                rows = db.all("threads_of_metadata", metadata=db.members(numbers))
+                matching = {session for session, _ in rows}
         while left is None or left > 0:
             with self._driver.read() as db:
                 sessions = db.all("live_sessions", below=below, limit=_PAGE)
@@ -227,11 +224,9 @@ class Reader:
         before: str | None = None,
         limit: int | None = None,
         accept: Accept | None = None,
-        begins_turn: Callable[[Any], bool] = lambda extra: False,
     ) -> Iterator[list[TimelineRow]]:
         """A session's root namespace without values, newest first, in pages.
 
-        `begins_turn` tells from the extra part of a checkpoint whether a turn begins there.
         Raises `SessionNotFoundError`.
         """
         if not self.exists(name):
@@ -246,7 +241,7 @@ class Reader:
         )
         for records in pages:
             with self._driver.read() as db:
-                rows = self._follow_ups(db, name, records, begins_turn)
+                rows = self._follow_ups(db, name, records)
             yield rows
 
     # -- delta channels -----------------------------------------------------------------------
@@ -277,7 +272,8 @@ class Reader:
                     row = None if found is None else _row(db, found.thread, found.n)
             if row is None:
                 return {name: ChannelHistory([], None, True) for name in wanted}, None
-            histories = self._walk(db, view, row, wanted)
+            overlays = self._overlays(db, view, namespace)
+            histories = self._walk(db, view, row, wanted, overlays)
             references: list[Reference] = []
             for history in histories.values():
                 references.append(history.seed)
@@ -285,7 +281,12 @@ class Reader:
             return histories, self._values.fetch(db, family, references, vault)
 
     def _walk(
-        self, db: Connection, view: View, row: Row, channels: Sequence[str]
+        self,
+        db: Connection,
+        view: View,
+        row: Row,
+        channels: Sequence[str],
+        overlays: dict[bytes, list[StoredWrite]],
     ) -> dict[str, ChannelHistory]:
         newest_first: dict[str, list[StoredWrite]] = {channel: [] for channel in channels}
         seeds: dict[str, Reference] = {}
@@ -298,6 +299,8 @@ class Reader:
             for ancestor, writes in self._ancestors(db, segment, cut):
                 last = ancestor
                 _, references = versions_and_references(db, self._terms, ancestor.body)
+                if overlays:
+                    writes = writes + overlays.get(ancestor.cid, [])
                 for write in reversed(merged_writes(writes)):
                     if write.channel in remaining:
                         newest_first[write.channel].append(write)
@@ -476,7 +479,9 @@ class Reader:
                     "identity", thread=thread, n=row.parent
                 )
                 cut = self._lineage.cut(db, view, thread)
-                if not view.shown and thread != row.thread:
+                if thread != row.thread and self._lineage.owner(db, thread) not in {
+                    base.session for base in view.shown
+                }:
                     cut = 0
                 if parent is not None and seen_through(parent[1], row.parent, cut):
                     record.parent = cid_text(parent[0])
@@ -492,6 +497,8 @@ class Reader:
         vault: Vault,
     ) -> None:
         by_thread: dict[int, list[StoredCheckpoint]] = {}
+        inherited = {record.namespace for record in records if record.inherited}
+        overlays = {namespace: self._overlays(db, view, namespace) for namespace in inherited}
         for record in records:
             by_thread.setdefault(record.place[0], []).append(record)
         for thread, group in by_thread.items():
@@ -500,8 +507,8 @@ class Reader:
             writes = self._writes_between(db, thread, min(places), max(places), cut)
             for record in group:
                 own = writes.get(record.place[1], [])
-                if record.inherited and not record.namespace:
-                    own = own + self._overlay(db, view, record)
+                if record.inherited:
+                    own = own + overlays[record.namespace].get(cid_bytes(record.id), [])
                 record.writes = merged_writes(own)
         references: list[Reference] = []
         for record in records:
@@ -511,18 +518,27 @@ class Reader:
         for record in records:
             record.cells = cells
 
-    def _overlay(self, db: Connection, view: View, record: StoredCheckpoint) -> list[StoredWrite]:
-        """What a fork itself wrote on an inherited checkpoint of the root namespace."""
-        own = db.one("thread_of", session=view.session, namespace="")
-        if own is None:
-            return []
-        rows = db.all("early_writes", thread=own[0], cid=cid_bytes(record.id))
-        return [
-            write
-            for _, task, body in rows
-            if task != b"root"
-            for write in read_writes(db, self._terms, task, body)
-        ]
+    def _overlays(
+        self, db: Connection, view: View, namespace: str
+    ) -> dict[bytes, list[StoredWrite]]:
+        """What forks wrote on checkpoints that they inherit, by checkpoint: this fork, and those it
+        stands on up to where it left them."""
+        cuts: dict[int, int] = {}
+        for session, cut in ((view.session, NEVER), *((b.session, b.cut) for b in view.bases)):
+            thread = db.one("thread_of", session=session, namespace=namespace)
+            if thread is not None:
+                cuts[thread[0]] = cut
+        if not view.bases or not cuts:
+            return {}
+        found: dict[int, list[tuple[bytes, bytes, bytes]]] = {}
+        for thread, cid, w, task, body in db.all("early_in", threads=db.members(cuts)):
+            if task != WAITING_FOR_ROOT and w < cuts[thread]:
+                found.setdefault(thread, []).append((cid, task, body))
+        overlays: dict[bytes, list[StoredWrite]] = {}
+        for thread in reversed(cuts):
+            for cid, task, body in found.get(thread, ()):
+                overlays.setdefault(cid, []).extend(read_writes(db, self._terms, task, body))
+        return overlays
 
     def _writes_between(
         self, db: Connection, thread: int, low: int, high: int, cut: int
@@ -534,41 +550,16 @@ class Reader:
         return found
 
     def _follow_ups(
-        self,
-        db: Connection,
-        name: str,
-        records: list[StoredCheckpoint],
-        begins_turn: Callable[[Any], bool],
+        self, db: Connection, name: str, records: list[StoredCheckpoint]
     ) -> list[TimelineRow]:
         session = db.one("live_session", name=name)
-        if session is None:
+        if session is None or not records:
             return []
         by_id = {record.id: record for record in records}
-        branches: dict[tuple[int, int], int] = {}
-        forks: dict[tuple[int, int], int] = {}
-        threads: dict[int, list[int]] = {}
-        for record in records:
-            threads.setdefault(record.place[0], []).append(record.place[1])
-        for thread, places in threads.items():
-            span = {"thread": thread, "low": min(places), "high": max(places)}
-            for parent, count in db.all("branches_between", **span):
-                branches[thread, parent] = count
-            owner = self._lineage.owner(db, thread)
-            for n, count in db.all("forks_at", session=owner, **span):
-                forks[thread, n] = count
+        children, forks = self._children_and_forks(db, records)
+        turns = self._turns(db, records)
         rows = []
-        turns: dict[str, Any] = {}
-        for record in reversed(records):
-            thread, n = record.place
-            if begins_turn(record.extra):
-                turns[record.id] = record.extra
-            elif record.parent in turns:
-                turns[record.id] = turns[record.parent]
-            else:
-                turns[record.id] = self._turn(db, thread, n, begins_turn)
-            place = db.one("place", thread=thread, n=n)
-            following = db.one("next_in_lane", thread=thread, n=n, lane=place[0])
-            children = branches.get(record.place, 0) + (following is not None)
+        for record in records:
             parent = by_id.get(record.parent or "")
             if parent is None and record.parent is not None:
                 parent = self._without_values(db, name, session[0], record.parent)
@@ -577,24 +568,63 @@ class Reader:
                     record,
                     parent,
                     record.place[1] == 0 and session[3] is not None and not record.inherited,
-                    1 if record.inherited else children,
+                    1 if record.inherited else children.get(record.place, 0),
                     forks.get(record.place, 0),
-                    turns[record.id],
+                    turns.get(record.place),
                 )
             )
-        return rows[::-1]
+        return rows
 
-    def _turn(self, db: Connection, thread: int, n: int, begins_turn: Callable[[Any], bool]) -> Any:
-        looked_at = 0
-        for segment in strict_ancestors(db, thread, n):
-            for row, _ in self._ancestors(db, segment, 0):
-                extra = extra_of(row.body)
-                looked_at += 1
-                if begins_turn(extra):
-                    return extra
-                if looked_at >= _LONGEST_TURN:
-                    return None
-        return None
+    def _children_and_forks(
+        self, db: Connection, records: list[StoredCheckpoint]
+    ) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]]:
+        children: dict[tuple[int, int], int] = {}
+        forks: dict[tuple[int, int], int] = {}
+        followed: set[tuple[int, int]] = set()
+        for record in records:
+            # Newest first: within a lane, whoever was listed before is the child.
+            thread, n = record.place
+            lane = (thread, record.lane)
+            if lane not in followed:
+                followed.add(lane)
+                if db.one("next_in_lane", thread=thread, n=n, lane=record.lane) is None:
+                    continue
+            children[record.place] = 1
+        threads: dict[int, list[int]] = {}
+        for record in records:
+            threads.setdefault(record.place[0], []).append(record.place[1])
+        for thread, places in threads.items():
+            span = {"thread": thread, "low": min(places), "high": max(places)}
+            for parent, count in db.all("branches_between", **span):
+                children[thread, parent] = children.get((thread, parent), 0) + count
+            owner = self._lineage.owner(db, thread)
+            for n, count in db.all("forks_at", session=owner, **span):
+                forks[thread, n] = count
+        return children, forks
+
+    def _turns(self, db: Connection, records: list[StoredCheckpoint]) -> dict[tuple[int, int], Any]:
+        """For each record the extra part of the row that began its turn."""
+        began: dict[tuple[int, int], tuple[int, int]] = {}
+        for record in records:
+            thread, n = record.place
+            if record.turn is not None:
+                began[thread, n] = (thread, record.turn)
+                continue
+            # In a fork, a turn that was under way began in another session.
+            for segment in strict_ancestors(db, thread, record.lane):
+                above = _row(db, segment.thread, segment.up_to)
+                if above is not None and above.turn is not None:
+                    began[thread, n] = (segment.thread, above.turn)
+                    break
+        wanted: dict[int, set[int]] = {}
+        for thread, turn in began.values():
+            wanted.setdefault(thread, set()).add(turn)
+        extras = {
+            (thread, n): extra_of(body)
+            for thread, turns in wanted.items()
+            for n, body in db.all("turns_between", thread=thread, turns=db.members(turns))
+        }
+        return {place: extras.get(turn) for place, turn in began.items()}
 
     def _without_values(
         self, db: Connection, name: str, session: int, checkpoint_id: str

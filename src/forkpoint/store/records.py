@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -42,6 +43,8 @@ class NewCheckpoint:
     """The part of the metadata that stays the same from step to step: JSON values only."""
     extra: Any
     """Anything else that msgpack can hold; given back as it is."""
+    begins_turn: bool = False
+    """Whether a turn of the conversation begins here."""
     root: str | None = None
     """In a sub-namespace: the root namespace's checkpoint that this one belongs to."""
 
@@ -58,6 +61,7 @@ class Row(NamedTuple):
     root: int | None
     hidden: int
     step: int | None
+    turn: int | None
     metadata: int
     size: int
     body: bytes
@@ -91,6 +95,9 @@ class StoredCheckpoint:
     inherited: bool
     place: tuple[int, int]
     """Thread and row number."""
+    lane: int
+    turn: int | None
+    """Row number of the row of the same thread that began the turn."""
     writes: list[StoredWrite] = field(default_factory=list)
     cells: Cells | None = None
 
@@ -135,10 +142,13 @@ class Carry(NamedTuple):
         return (channel in self.channels) != self.others
 
 
+WAITING_FOR_ROOT = b"root"
+"""Task of an `early` row that is no write: a sub-namespace checkpoint waits for its root."""
 ALL_WRITES = Carry()
 NO_WRITES = Carry(others=False)
 
 
+@lru_cache(4096)
 def cid_bytes(checkpoint_id: str) -> bytes:
     """A checkpoint or task id as stored: 17 bytes for a canonical UUID, else its text."""
     if len(checkpoint_id) == 36:

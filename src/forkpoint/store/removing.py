@@ -15,8 +15,6 @@ from forkpoint.store.adopting import Adopter
 from forkpoint.store.clock import now
 from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.lineage import NEVER, Lineage, strict_ancestors
-from forkpoint.store.listing import inherited_head
-from forkpoint.store.lookup import Found
 from forkpoint.store.records import Row
 from forkpoint.store.rows import extra_of, versions_and_references
 from forkpoint.store.sessions import Sessions
@@ -69,8 +67,6 @@ class Remover:
             if row is None:
                 return False
             db.run("mark_deleted", id=row[0], now=now())
-            for thread, _, _ in db.all("threads", session=row[0]):
-                db.run("delete_all_early", thread=thread)
             self._release(db, row[0])
             return True
 
@@ -85,10 +81,12 @@ class Remover:
             row = db.one("live_session", name=name)
             if row is None:
                 return
-            session, _, tick, base = row
+            session, _, _, base = row
             if base is not None:
                 self._keep_inherited_heads(db, session)
                 db.run("hide_base", id=session)
+            # A number of its own tells forks that were taken before from those taken after.
+            tick = self._sessions.take_tick(db, session)
             for thread, _, head in db.all("threads", session=session):
                 for place in _places(db, thread):
                     if place.n != head:
@@ -114,7 +112,12 @@ class Remover:
             copy = db.one("copy_session", id=row[0], name=target, now=now())[0]
             for thread, namespace, head in db.all("threads", session=row[0]):
                 own = db.one("insert_thread", session=copy, namespace=namespace)[0]
-                for statement in ("copy_checkpoints", "copy_pending", "copy_early"):
+                for statement in (
+                    "copy_checkpoints",
+                    "copy_metadata_threads",
+                    "copy_pending",
+                    "copy_early",
+                ):
                     db.run(statement, thread=thread, copy=own)
                 db.run("move_head", thread=own, n=head)
             return True
@@ -135,11 +138,12 @@ class Remover:
             if not numbers:
                 return
             sessions: dict[int, set[int]] = {}
-            rows = db.all("rows_of_metadata", metadata=db.members(numbers))
-            for thread, n, session, _ in rows:
-                tick = db.one("session_row", id=session)[3]
-                db.run("hide", thread=thread, n=n, tick=tick)
-                sessions.setdefault(session, set()).add(thread)
+            carried = db.members(numbers)
+            for session, thread in db.all("threads_of_metadata", metadata=carried):
+                tick = self._sessions.take_tick(db, session)
+                for (n,) in db.all("rows_holding", thread=thread, metadata=carried):
+                    db.run("hide", thread=thread, n=n, tick=tick)
+                    sessions.setdefault(session, set()).add(thread)
             for session, threads in sessions.items():
                 for thread in threads:
                     newest = db.one("newest_visible", thread=thread)
@@ -155,18 +159,15 @@ class Remover:
         fresh = Fresh()
         inherited = {
             namespace
-            for base in view.bases
+            for base in view.shown
             for _, namespace, _ in db.all("threads", session=base.session)
         }
         for namespace in sorted(inherited):
-            own = db.one("thread_of", session=session, namespace=namespace)
-            if own is not None and own[1] is not None:
-                continue
-            head = inherited_head(db, self._lineage, view, namespace)
-            if head is not None:
+            if namespace:
                 thread = self._sessions.thread(db, session, namespace)
-                found = Found(head.thread, head.n, head.lane)
-                self._adopter.adopt(db, session, thread, found, fresh)
+                head = self._adopter.inherited_head(db, session, thread, namespace)
+                if head is not None:
+                    self._adopter.adopt(db, session, thread, head, fresh)
 
     # -- what is left -------------------------------------------------------------------------
 
@@ -194,6 +195,7 @@ class Remover:
                     db.run("delete_checkpoint", thread=thread, n=place.n)
             left += len(kept)
             if deleted and not kept:
+                db.run("delete_all_early", thread=thread)
                 db.run("delete_thread_row", thread=thread)
         if deleted and not left and base is not None:
             db.run("detach_base", id=session)
@@ -245,11 +247,12 @@ class Remover:
             for segment in strict_ancestors(db, thread, place.n):
                 if not remaining or segment.thread != thread:
                     break
-                for ancestor in db.all(
+                rows = db.all(
                     "lane_page", thread=thread, lane=segment.lane, up_to=segment.up_to, limit=NEVER
-                ):
-                    needed.add((thread, ancestor[1]))
-                    held = versions_and_references(db, self._terms, ancestor[11])[1]
+                )
+                for ancestor in map(Row._make, rows):
+                    needed.add((thread, ancestor.n))
+                    held = versions_and_references(db, self._terms, ancestor.body)[1]
                     remaining -= held.keys()
                     if not remaining:
                         break

@@ -77,6 +77,8 @@ def read_checkpoint(
         size=row.size,
         inherited=inherited,
         place=(row.thread, row.n),
+        lane=row.lane,
+        turn=row.turn,
     )
 
 

@@ -4,24 +4,18 @@ out."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from forkpoint.errors import SessionDeletedError
 from forkpoint.store.clock import now
 from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.terms import Remembered
 
+_TOUCH_EVERY = 1_000_000
+"""Microseconds: when a session was last written is kept to the second, and costs no more."""
+
 
 class SessionChangedError(Exception):
     """The session that was planned for is not the live one any more: plan again."""
-
-
-class Entered(NamedTuple):
-    """Where a write goes."""
-
-    session: int
-    family: int
-    thread: int
 
 
 class Sessions:
@@ -51,30 +45,25 @@ class Sessions:
                 self._known.remember(name, known)
         return known
 
-    def enter(
+    def expect(self, name: str, planned: tuple[int, int] | None, found: tuple[int, int]) -> None:
+        """Raise `SessionChangedError` when a session is not the one that was planned for."""
+        if planned is not None and planned != found:
+            self._known.pop(name, None)
+            raise SessionChangedError
+
+    def begin(
         self,
         db: Connection,
         name: str,
-        namespace: str,
-        *,
-        planned: tuple[int, int] | None = None,
+        planned: tuple[int, int] | None,
         may_begin: Callable[[int], bool],
-    ) -> Entered:
-        """The live session of a name and its thread for a namespace, each made if not there.
+    ) -> int:
+        """Make a session that is not there; its number, which is its family's too.
 
         `may_begin` is asked with the time at which the last session of the name was deleted, if one
-        was: whether this write may begin it anew. Raises `SessionChangedError` when the session is
-        not the one that was planned for, `SessionDeletedError` when it may not begin.
+        was: whether this write may begin it anew. Raises `SessionDeletedError` when it may not, and
+        `SessionChangedError` when another session was planned for.
         """
-        row = db.one("session_and_thread", name=name, namespace=namespace)
-        if row is not None:
-            session, family, _, thread, _ = row
-            if planned is not None and planned != (session, family):
-                self._known.pop(name, None)
-                raise SessionChangedError
-            if thread is None:
-                thread = db.one("insert_thread", session=session, namespace=namespace)[0]
-            return Entered(session, family, thread)
         self._known.pop(name, None)
         deletion = db.one("was_deleted", name=name)
         if deletion is not None and not may_begin(deletion[0]):
@@ -84,17 +73,21 @@ class Sessions:
             )
         if planned is not None:
             raise SessionChangedError
-        session = db.one("insert_session", name=name, now=now())[0]
+        session: int = db.one("insert_session", name=name, now=now())[0]
         db.run("own_family", id=session)
         db.run("insert_family", id=session)
-        thread = db.one("insert_thread", session=session, namespace=namespace)[0]
-        return Entered(session, session, thread)
+        return session
+
+    def new_thread(self, db: Connection, session: int, namespace: str) -> int:
+        """A session's thread for a namespace that it has not written in."""
+        thread: int = db.one("insert_thread", session=session, namespace=namespace)[0]
+        return thread
 
     def thread(self, db: Connection, session: int, namespace: str) -> int:
         """A session's own thread for a namespace, made if it is not there."""
         row = db.one("thread_of", session=session, namespace=namespace)
         if row is None:
-            row = db.one("insert_thread", session=session, namespace=namespace)
+            return self.new_thread(db, session, namespace)
         thread: int = row[0]
         return thread
 
@@ -105,8 +98,11 @@ class Sessions:
 
     def take_tick(self, db: Connection, session: int) -> int:
         """The next number of a session. Raises `SessionChangedError` when it was deleted."""
-        row = db.one("advance_tick", id=session, count=1, now=now())
+        row = db.one("advance_tick", id=session)
         if row is None:
             raise SessionChangedError
+        moment = now()
+        if not 0 <= moment - row[1] < _TOUCH_EVERY:
+            db.run("touch", id=session, now=moment)
         tick: int = row[0]
         return tick

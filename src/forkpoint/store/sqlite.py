@@ -9,13 +9,12 @@ waits for it up to `busy_timeout` seconds.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -31,15 +30,13 @@ from forkpoint.store.driver import Parameters
 from forkpoint.store.statements import Dialect, schema, statements
 
 T = TypeVar("T")
-logger = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x464B5054
 """``FKPT`` in the file's header: how a Forkpoint database is told from any other."""
 LAYOUT = 1
 """Version of the schema, in the file's ``user_version``."""
-LINGER = 0.004
-"""Seconds that work given to `write_soon` may wait for a transaction to join."""
-_MOST_FAILURES = 1000
+LINGER = 0.001
+"""Seconds that work given to `write_with_next` waits for a transaction to join."""
 _HEADER_BYTES = 100
 _OLDEST_SQLITE = (3, 35, 0)
 
@@ -81,18 +78,17 @@ class SqliteConnection:
 class _Work:
     """A piece of work in the queue, and what became of it."""
 
-    __slots__ = ("after", "done", "error", "key", "result", "run")
+    __slots__ = ("after", "done", "error", "notify", "result", "run")
 
     def __init__(
         self,
         run: Callable[[SqliteConnection], Any],
         after: Callable[[], None] | None,
-        key: Hashable = None,
+        notify: Callable[[BaseException | None], None] | None = None,
     ) -> None:
         self.run = run
         self.after = after
-        #: Where a failure is kept when nobody waits for this piece.
-        self.key = key
+        self.notify = notify
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
@@ -118,9 +114,7 @@ class SqliteDriver:
         self._synchronous = durability.upper()
         self._busy_timeout = busy_timeout
         self._queue: deque[_Work] = deque()
-        self._failures: dict[Hashable, BaseException] = {}
         self._lock = threading.Lock()
-        self._following = False
         self._closed = False
         self._open_connections()
         self._prepare()
@@ -232,7 +226,6 @@ class SqliteDriver:
             # A forked child must not touch its parent's connections, nor close them.
             self._lock = threading.Lock()
             self._queue = deque()
-            self._failures = {}
             self._inherited = (self._writer, self._idle)
             self._open_connections()
 
@@ -241,8 +234,6 @@ class SqliteDriver:
     @contextmanager
     def read(self) -> Iterator[SqliteConnection]:
         self._check_usable()
-        if self._queue or self._following:
-            self.settle()
         if self.in_memory:
             with self._lock:
                 yield self._writer
@@ -283,14 +274,14 @@ class SqliteDriver:
         result: T = piece.result
         return result
 
-    def write_soon(
+    def write_with_next(
         self,
-        key: Hashable,
         work: Callable[[SqliteConnection], Any],
-        after: Callable[[], None] | None = None,
+        after: Callable[[], None],
+        done: Callable[[BaseException | None], None],
     ) -> None:
         self._check_usable()
-        self._queue.append(_Work(work, after, key))
+        self._queue.append(_Work(work, after, done))
         if self._flusher is None:
             with self._start:
                 if self._flusher is None:
@@ -305,28 +296,19 @@ class SqliteDriver:
             self._wake.wait()
             self._wake.clear()
             time.sleep(LINGER)
-            with self._lock:
-                if not self._closed:
-                    self._commit_queue()
-
-    def settle(self) -> None:
-        self._check_usable()
-        with self._lock:
             if self._queue:
-                self._commit_queue()
-
-    def take_failure(self, key: Hashable) -> BaseException | None:
-        return self._failures.pop(key, None) if self._failures else None
+                with self._lock:
+                    if not self._closed:
+                        self._commit_queue()
 
     def _commit_queue(self) -> None:
         """Run and commit what has queued up. The caller holds the lock."""
-        batch = list(self._queue)
+        batch: list[_Work] = []
+        with suppress(IndexError):
+            while True:
+                batch.append(self._queue.popleft())
         if not batch:
             return
-        # Readers of this process wait for what was promised to follow soon, and for nothing else.
-        self._following = any(piece.key is not None for piece in batch)
-        for _ in batch:
-            self._queue.popleft()
         raw = self._writer.raw
         try:
             raw.execute("BEGIN IMMEDIATE")
@@ -347,14 +329,10 @@ class SqliteDriver:
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._following = False
             for piece in batch:
                 piece.done = True
-                if piece.error is not None and piece.key is not None:
-                    logger.error("a write that was to follow soon failed: %s", piece.error)
-                    while len(self._failures) >= _MOST_FAILURES:
-                        self._failures.pop(next(iter(self._failures)))
-                    self._failures[piece.key] = piece.error
+                if piece.notify is not None:
+                    piece.notify(piece.error)
 
     def _run(self, raw: sqlite3.Connection, piece: _Work, *, shared: bool) -> None:
         if not shared:
@@ -375,7 +353,8 @@ class SqliteDriver:
             return
         try:
             if self._pid == os.getpid():
-                self.settle()
+                with self._lock:
+                    self._commit_queue()
         finally:
             with self._lock:
                 self._closed = True

@@ -7,6 +7,7 @@ rollback leaves nothing wrong behind. Entries are never changed, so what is reme
 from __future__ import annotations
 
 import json
+import marshal
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, TypeVar
@@ -38,11 +39,12 @@ class Remembered(dict[K, V]):
 class Fresh:
     """What one transaction has learned, to be remembered when it has committed."""
 
-    __slots__ = ("metadata", "terms")
+    __slots__ = ("metadata", "terms", "threads")
 
     def __init__(self) -> None:
         self.terms: dict[bytes, int] = {}
-        self.metadata: dict[bytes, tuple[int, str]] = {}
+        self.metadata: dict[bytes, int] = {}
+        self.threads: set[tuple[int, int]] = set()
 
 
 class Terms:
@@ -52,7 +54,8 @@ class Terms:
         self._numbers: Remembered[bytes, int] = Remembered()
         self._bodies: Remembered[int, Any] = Remembered()
         self._metadata_numbers: Remembered[bytes, int] = Remembered()
-        self._metadata_bodies: Remembered[int, str] = Remembered()
+        self._metadata_bodies: Remembered[int, bytes] = Remembered()
+        self._noted: Remembered[tuple[int, int], bool] = Remembered()
 
     def number(self, db: Connection, fresh: Fresh, value: Any) -> int:
         """The number of a msgpack-able value, giving it one if it has none."""
@@ -73,13 +76,12 @@ class Terms:
 
     def metadata_number(self, db: Connection, fresh: Fresh, metadata: dict[str, Any]) -> int:
         """The number of constant metadata, giving it one if it has none."""
-        body = _json(_plain(metadata, exact=True))
-        digest = sha256(body.encode()).digest()[:16]
-        known = self._metadata_numbers.get(digest)
+        packed = _packed(metadata)
+        known = self._metadata_numbers.get(packed) or fresh.metadata.get(packed)
         if known is not None:
             return known
-        if digest in fresh.metadata:
-            return fresh.metadata[digest][0]
+        body = _json(_plain(metadata, exact=True))
+        digest = sha256(body.encode()).digest()[:16]
         row = db.one("find_metadata", digest=digest)
         if row is None:
             row = db.one("insert_metadata", digest=digest, body=body)
@@ -90,26 +92,39 @@ class Terms:
                     for name, value in metadata.items()
                 ],
             )
-        fresh.metadata[digest] = (row[0], body)
         number: int = row[0]
+        fresh.metadata[packed] = number
         return number
+
+    def note_thread(self, db: Connection, fresh: Fresh, metadata: int, thread: int) -> None:
+        """Note that some metadata is used in a thread: filters look for threads first."""
+        pair = (metadata, thread)
+        if pair not in self._noted and pair not in fresh.threads:
+            db.run("note_metadata_thread", metadata=metadata, thread=thread)
+            fresh.threads.add(pair)
 
     def metadata(self, db: Connection, number: int) -> dict[str, Any]:
         """Constant metadata by number, a new dict at each call."""
-        body = self._metadata_bodies.get(number)
-        if body is None:
-            body = db.one("metadata_body", id=number)[0]
-            self._metadata_bodies.remember(number, body)
-        result: dict[str, Any] = json.loads(body)
+        packed = self._metadata_bodies.get(number)
+        if packed is None:
+            packed = _packed(json.loads(db.one("metadata_body", id=number)[0]))
+            self._metadata_bodies.remember(number, packed)
+        result: dict[str, Any] = marshal.loads(packed)
         return result
 
     def committed(self, fresh: Fresh) -> None:
         """Remember what a transaction learned; call it after the commit."""
         for body, number in fresh.terms.items():
             self._numbers.remember(body, number)
-        for digest, (number, text) in fresh.metadata.items():
-            self._metadata_numbers.remember(digest, number)
-            self._metadata_bodies.remember(number, text)
+        for packed, number in fresh.metadata.items():
+            self._metadata_numbers.remember(packed, number)
+        for pair in fresh.threads:
+            self._noted.remember(pair, True)
+
+
+def _packed(metadata: dict[str, Any]) -> bytes:
+    # Only ever in memory: exact in every type, any text, quick both ways.
+    return marshal.dumps(metadata, 2)
 
 
 def canonical_json(value: Any) -> str:

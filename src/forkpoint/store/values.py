@@ -129,6 +129,7 @@ class Values:
         self._cells = SizedCache()
         self._tips = SizedCache()
         self._blocks: dict[int, tuple[int, int]] = {}
+        self._bases: Remembered[int, tuple[int | None, int]] = Remembered()
 
     # -- planning -----------------------------------------------------------------------------
 
@@ -251,28 +252,44 @@ class Values:
         number, prefix, added = plan.number, plan.prefix, plan.added
         if number is not None and not added:
             return _list_reference(number, prefix, plan.mark)
-        if number is None or self._slot_is_taken(db, family, number, prefix):
-            number = self._new_list(db, family, number, prefix, placing)
-        gid = family << 32 | number
         slots: list[dict[str, Any]] = []
         for i, cell in enumerate(added, prefix):
             placed = self._place_cell(db, family, cell, vault, placing)
-            if isinstance(placed, int):
-                slots.append({"list": gid, "i": i, "blob": family << 32 | placed, "cell": None})
+            is_blob = isinstance(placed, int)
+            slots.append(
+                {
+                    "i": i,
+                    "blob": family << 32 | placed if isinstance(placed, int) else None,
+                    "cell": None if is_blob else placed,
+                }
+            )
+            placing.size += 0 if isinstance(placed, int) else len(placed)
+        rest = slots
+        if number is not None and self._base(db, family, number)[1] <= prefix:
+            # Whoever writes the next slot of a list first has it; anybody else branches off.
+            if db.run("claim_slot", list=family << 32 | number, **slots[0]):
+                rest = slots[1:]
             else:
-                slots.append({"list": gid, "i": i, "blob": None, "cell": placed})
-                placing.size += len(placed)
-        db.many("insert_item", slots)
+                number = self._new_list(db, family, number, prefix, placing)
+        else:
+            number = self._new_list(db, family, number, prefix, placing)
+        gid = family << 32 | number
+        if rest:
+            db.many("insert_item", [{"list": gid, **slot} for slot in rest])
         placing.tips.append((number, plan.whole))
         return _list_reference(number, prefix + len(added), plan.mark)
 
-    def _slot_is_taken(self, db: Connection, family: int, number: int, i: int) -> bool:
+    def _base(self, db: Connection, family: int, number: int) -> tuple[int | None, int]:
+        """What a list stands on, and how much of that: it never changes."""
         gid = family << 32 | number
-        tip = db.one("list_tip", list=gid)
-        if tip is not None:
-            return bool(tip[0] >= i)
-        base_length: int = db.one("list_row", id=gid)[1]
-        return i < base_length
+        known = self._bases.get(gid)
+        if known is None:
+            row = db.one("list_row", id=gid)
+            if row is None:
+                raise DatabaseError(f"list {number} of family {family} is gone: damaged database")
+            known = (row[0], row[1])
+            self._bases.remember(gid, known)
+        return known
 
     def _new_list(
         self, db: Connection, family: int, base: int | None, length: int, placing: Placing

@@ -24,6 +24,7 @@ from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.lineage import INHERITED_ROOT, Lineage
 from forkpoint.store.lookup import Lookup
 from forkpoint.store.records import (
+    WAITING_FOR_ROOT,
     NewCheckpoint,
     NewWrite,
     Row,
@@ -42,9 +43,6 @@ from forkpoint.store.terms import Fresh, Remembered, Terms
 from forkpoint.store.values import Placing, Plan, Values
 
 T = TypeVar("T")
-
-_WAITING_FOR_ROOT = b"root"
-"""Task of an `early` row that is no write: a sub-namespace checkpoint waits for its root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +151,31 @@ class Writer:
         vault: Vault,
         placing: Placing,
     ) -> tuple[int, int, dict[str, Reference]] | None:
-        begins = new.parent is None and not namespace
-        session, family, thread = self._sessions.enter(
-            db, name, namespace, planned=known, may_begin=lambda _: begins
-        )
         cid = cid_bytes(new.id)
-        if db.one("find_checkpoint", cid=cid, thread=thread) is not None:
-            self._require_same(db, name, family, thread, cid, new, vault)
+        parent_cid = None if new.parent is None else cid_bytes(new.parent)
+        where = db.one("where_to_put", name=name, namespace=namespace, cid=cid, parent=parent_cid)
+        if where is None:
+            begins = new.parent is None and not namespace
+            session = family = self._sessions.begin(db, name, known, lambda _: begins)
+            thread = taken = own_parent = newest = early = None
+        else:
+            session, family, thread, taken, *own_parent, newest, early = where
+            self._sessions.expect(name, known, (session, family))
+        if thread is None:
+            thread = self._sessions.new_thread(db, session, namespace)
+        if taken is not None:
+            self._require_same(db, name, family, thread, taken, new, vault)
             return None
-        parent = parent_thread = None
-        lane = None
-        if new.parent is not None:
-            found = self._lookup.find(db, session, namespace, thread, cid_bytes(new.parent))
-            if found is None:
-                raise self._no_parent(db, name, namespace, new)
-            parent = found.n
-            if found.thread != thread:
-                parent_thread = found.thread
-            elif found.n == db.one("newest", thread=thread)[0]:
-                lane = found.lane
+        parent = parent_thread = lane = turn = None
+        if parent_cid is not None:
+            if own_parent is not None and own_parent[0] is not None and own_parent[2] == 0:
+                parent, turn = own_parent[0], own_parent[3]
+                lane = own_parent[1] if parent == newest else None
+            else:
+                found = self._lookup.find(db, session, namespace, thread, parent_cid)
+                if found is None:
+                    raise self._no_parent(db, name, namespace, new)
+                parent, parent_thread = found.n, found.thread
         n = self._sessions.take_tick(db, session)
         references = dict(kept)
         for channel, plan in plans.items():
@@ -180,6 +184,8 @@ class Writer:
         if namespace and new.root is not None:
             root = self._root_row(db, session, thread, n, new.root)
         body = checkpoint_body(db, self._terms, placing.fresh, new, references)
+        metadata = self._terms.metadata_number(db, placing.fresh, new.metadata)
+        self._terms.note_thread(db, placing.fresh, metadata, thread)
         db.run(
             "insert_checkpoint",
             thread=thread,
@@ -190,12 +196,13 @@ class Writer:
             parent_thread=parent_thread,
             root=root,
             step=new.step,
-            metadata=self._terms.metadata_number(db, placing.fresh, new.metadata),
+            turn=n if new.begins_turn else turn,
+            metadata=metadata,
             size=placing.size + len(body),
             body=body,
         )
         db.run("move_head", thread=thread, n=n)
-        if db.one("has_early", thread=thread, cid=cid) is not None:
+        if early is not None:
             self._admit_early(db, thread, cid, n)
         return session, family, references
 
@@ -205,11 +212,10 @@ class Writer:
         name: str,
         family: int,
         thread: int,
-        cid: bytes,
+        n: int,
         new: NewCheckpoint,
         vault: Vault,
     ) -> None:
-        n = db.one("find_checkpoint", cid=cid, thread=thread)[0]
         row = Row(*db.one("row", thread=thread, n=n))
         there = read_checkpoint(db, self._terms, row, session=name, namespace="", inherited=False)
         cells = self._values.fetch(db, family, there.references.values(), vault)
@@ -265,14 +271,14 @@ class Writer:
             thread=root_thread,
             cid=cid,
             w=n,
-            task=_WAITING_FOR_ROOT,
+            task=WAITING_FOR_ROOT,
             body=packb([thread, n]),
         )
         return None
 
     def _admit_early(self, db: Connection, thread: int, cid: bytes, n: int) -> None:
         for w, task, body in db.all("early_writes", thread=thread, cid=cid):
-            if task == _WAITING_FOR_ROOT:
+            if task == WAITING_FOR_ROOT:
                 sub_thread, sub_n = unpackb(body)
                 db.run("set_root", thread=sub_thread, n=sub_n, root=n)
             else:
@@ -291,12 +297,12 @@ class Writer:
         writes: Sequence[NewWrite],
         vault: Vault,
         *,
-        soon: bool,
+        done: Callable[[BaseException | None], None] | None = None,
     ) -> None:
         """Store the writes of a task on a checkpoint, which may not be here yet.
 
-        With `soon` they become durable with the next transaction of this process, a few
-        milliseconds later at most, and a failure is raised by the session's next put.
+        With `done` the call returns at once, the writes join the next transaction of this
+        process, and `done` is called when they are durable or have failed.
         Raises `SessionDeletedError` when the session was deleted under the writer.
         """
         fresh = Fresh()
@@ -304,11 +310,19 @@ class Writer:
         families: list[int] = []
 
         def insert(db: Connection) -> None:
-            # A write may overtake the first put of a thread whose id is used again.
-            session, family, thread = self._sessions.enter(
-                db, name, namespace, may_begin=lambda deleted: made_at(checkpoint_id) > deleted
-            )
+            cid = cid_bytes(checkpoint_id)
+            where = db.one("where_to_write", name=name, namespace=namespace, cid=cid)
+            if where is None:
+                # A write may overtake the first put of a thread whose id is used again.
+                session = family = self._sessions.begin(
+                    db, name, None, lambda deleted: made_at(checkpoint_id) > deleted
+                )
+                thread = n = None
+            else:
+                session, family, thread, n = where
             families.append(family)
+            if thread is None:
+                thread = self._sessions.new_thread(db, session, namespace)
             placed = [
                 (
                     write.position,
@@ -318,16 +332,15 @@ class Writer:
                 for write in writes
             ]
             body = write_body(db, self._terms, fresh, task_path, placed)
-            cid = cid_bytes(checkpoint_id)
             task = task_bytes(task_id)
-            found = db.one("find_checkpoint", cid=cid, thread=thread)
-            if found is None and namespace:
-                inherited = self._lookup.find(db, session, namespace, None, cid)
-                if inherited is not None:
-                    found = (self._adopter.adopt(db, session, thread, inherited, fresh),)
+            if n is None and namespace:
+                inherited = self._adopter.inherited_head(db, session, thread, namespace)
+                found = self._lookup.find(db, session, namespace, None, cid)
+                if inherited is not None and inherited == found:
+                    n = self._adopter.adopt(db, session, thread, inherited, fresh)
             w = self._sessions.take_tick(db, session)
-            if found is not None:
-                db.run("insert_pending", thread=thread, n=found[0], w=w, task=task, body=body)
+            if n is not None:
+                db.run("insert_pending", thread=thread, n=n, w=w, task=task, body=body)
             else:
                 db.run("insert_early", thread=thread, cid=cid, w=w, task=task, body=body)
             db.placed.append(placing)
@@ -336,16 +349,10 @@ class Writer:
             self._terms.committed(fresh)
             self._values.committed(families[0], placing, vault)
 
-        if soon:
-            self._driver.write_soon(name, insert, remember)
+        if done is not None:
+            self._driver.write_with_next(insert, remember, done)
         else:
             self._driver.write(insert, remember)
-
-    def raise_failure(self, name: str) -> None:
-        """Raise what became of writes of this session that were to follow soon."""
-        failure = self._driver.take_failure(name)
-        if failure is not None:
-            raise failure
 
     def _place_write(
         self, db: Connection, family: int, write: NewWrite, vault: Vault, placing: Placing
@@ -367,7 +374,7 @@ class Writer:
                 )
                 if found is None:
                     return _NO_PARENT
-                row = db.one("row", thread=found.thread, n=found.n)
-                known = _Parent(*versions_and_references(db, self._terms, row[11]))
+                row = Row(*db.one("row", thread=found.thread, n=found.n))
+                known = _Parent(*versions_and_references(db, self._terms, row.body))
             self._parents.remember(key, known)
         return known

@@ -1,7 +1,8 @@
 -- name: insert_checkpoint
 -- One checkpoint.
-INSERT INTO checkpoint (thread, n, cid, lane, parent, parent_thread, root, step, metadata, size, body)
-VALUES (:thread, :n, :cid, :lane, :parent, :parent_thread, :root, :step, :metadata, :size, :body);
+INSERT INTO checkpoint (thread, n, cid, lane, parent, parent_thread, root, step, turn, metadata, size, body)
+VALUES (:thread, :n, :cid, :lane, :parent, :parent_thread, :root, :step, :turn, :metadata, :size,
+    :body);
 
 -- name: find_checkpoint
 -- A checkpoint of one thread by its id.
@@ -13,7 +14,7 @@ SELECT thread, n, lane, hidden, root FROM checkpoint WHERE cid = :cid AND thread
 
 -- name: row
 -- One checkpoint by its place.
-SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, metadata, size, body
+SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata, size, body
 FROM checkpoint WHERE thread = :thread AND n = :n;
 
 -- name: place
@@ -22,18 +23,18 @@ SELECT lane, parent, parent_thread, hidden FROM checkpoint WHERE thread = :threa
 
 -- name: page
 -- The rows of a thread below a number, newest first.
-SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, metadata, size, body
+SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata, size, body
 FROM checkpoint WHERE thread = :thread AND n < :below AND hidden = 0 ORDER BY n DESC LIMIT :limit;
 
 -- name: lane_page
 -- The rows of one lane up to a number, newest first.
-SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, metadata, size, body
+SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata, size, body
 FROM checkpoint WHERE thread = :thread AND lane = :lane AND n <= :up_to AND n >= :lane
 ORDER BY n DESC LIMIT :limit;
 
 -- name: sub_page
 -- Rows of a sub-namespace that belong to root checkpoints up to a number, newest first.
-SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, metadata, size, body
+SELECT thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata, size, body
 FROM checkpoint WHERE thread = :thread AND n < :below AND root <= :root
 ORDER BY n DESC LIMIT :limit;
 
@@ -48,7 +49,8 @@ ORDER BY n LIMIT 1;
 
 -- name: branch_at
 -- A row that branches off from another in its own thread.
-SELECT n FROM checkpoint WHERE thread = :thread AND parent = :n AND n = lane LIMIT 1;
+SELECT n FROM checkpoint WHERE thread = :thread AND parent >= :n AND parent <= :n AND n = lane AND parent_thread IS NULL
+LIMIT 1;
 
 -- name: branches_between
 -- Rows that branch off from some rows of their own thread.
@@ -86,11 +88,24 @@ SELECT count(*) FROM checkpoint WHERE thread = :thread AND hidden = 0;
 -- Numbers of the metadata that hold an entry.
 SELECT metadata FROM metadata_item WHERE name = :name AND value = :value;
 
--- name: rows_of_metadata
--- Places of checkpoints that carry some metadata, in any thread.
-SELECT c.thread, c.n, t.session, t.namespace FROM checkpoint c JOIN thread t ON t.id = c.thread
+-- name: note_metadata_thread
+-- Remember that some metadata is used in a thread.
+INSERT INTO metadata_thread (metadata, thread) VALUES (:metadata, :thread) ON CONFLICT DO NOTHING;
+
+-- name: copy_metadata_threads
+-- Some metadata is used in a copy of a thread too.
+INSERT INTO metadata_thread (metadata, thread)
+SELECT DISTINCT metadata, :copy FROM checkpoint WHERE thread = :thread;
+
+-- name: threads_of_metadata
+-- Threads of live sessions that use some metadata.
+SELECT DISTINCT t.session, t.id FROM metadata_thread m JOIN thread t ON t.id = m.thread
 JOIN session s ON s.id = t.session
-WHERE c.metadata {in:metadata} AND c.hidden = 0 AND s.deleted + 0 = 0;
+WHERE m.metadata {in:metadata} AND s.deleted + 0 = 0;
+
+-- name: rows_holding
+-- Visible checkpoints of one thread that carry some metadata.
+SELECT n FROM checkpoint WHERE thread = :thread AND hidden = 0 AND metadata {in:metadata};
 
 -- name: live_sessions
 -- Live sessions below a number, newest first.
@@ -137,6 +152,10 @@ INSERT INTO early (thread, cid, w, task, body) VALUES (:thread, :cid, :w, :task,
 -- Writes that wait for a checkpoint.
 SELECT w, task, body FROM early WHERE thread = :thread AND cid = :cid ORDER BY w;
 
+-- name: early_in
+-- Writes that wait, or lie on what is inherited, in some threads.
+SELECT thread, cid, w, task, body FROM early WHERE thread {in:threads} ORDER BY thread, cid, w;
+
 -- name: has_early
 -- Whether writes wait for a checkpoint.
 SELECT 1 FROM early WHERE thread = :thread AND cid = :cid LIMIT 1;
@@ -156,9 +175,9 @@ WHERE thread = :thread AND n >= :low AND n <= :high AND w < :cut ORDER BY n, w;
 
 -- name: copy_checkpoints
 -- The rows of a thread again in another, at the same numbers.
-INSERT INTO checkpoint (thread, n, cid, lane, parent, parent_thread, root, hidden, step, metadata,
-    size, body)
-SELECT :copy, n, cid, lane, parent, parent_thread, root, hidden, step, metadata, 0, body
+INSERT INTO checkpoint (thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn,
+    metadata, size, body)
+SELECT :copy, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata, 0, body
 FROM checkpoint WHERE thread = :thread;
 
 -- name: copy_pending
@@ -170,3 +189,26 @@ SELECT :copy, n, w, task, body FROM pending WHERE thread = :thread;
 -- The writes of a thread that still wait, again in another.
 INSERT INTO early (thread, cid, w, task, body)
 SELECT :copy, cid, w, task, body FROM early WHERE thread = :thread;
+
+-- name: where_to_put
+-- All that a put must know: the session, its thread for the namespace, whether the id is taken, where
+-- the parent is, what the thread's newest row is, and whether writes wait for the checkpoint.
+SELECT s.id, s.family, t.id,
+    (SELECT o.n FROM checkpoint o WHERE o.cid = :cid AND o.thread = t.id),
+    p.n, p.lane, p.hidden, p.turn,
+    (SELECT max(l.n) FROM checkpoint l WHERE l.thread = t.id),
+    (SELECT min(e.w) FROM early e WHERE e.thread = t.id AND e.cid = :cid)
+FROM session s LEFT JOIN thread t ON t.session = s.id AND t.namespace = :namespace
+LEFT JOIN checkpoint p ON p.cid = :parent AND p.thread = t.id
+WHERE s.name = :name AND s.deleted = 0;
+
+-- name: where_to_write
+-- All that a write must know: the session, its thread, and the checkpoint's row.
+SELECT s.id, s.family, t.id, c.n
+FROM session s LEFT JOIN thread t ON t.session = s.id AND t.namespace = :namespace
+LEFT JOIN checkpoint c ON c.cid = :cid AND c.thread = t.id
+WHERE s.name = :name AND s.deleted = 0;
+
+-- name: turns_between
+-- Bodies of the rows that began some turns.
+SELECT n, body FROM checkpoint WHERE thread = :thread AND n {in:turns};

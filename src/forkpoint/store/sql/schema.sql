@@ -14,7 +14,8 @@ CREATE TABLE setting (
 -- taken at (the parent, or a session below it when the row was inherited), the row it was taken at, the session's
 -- tick at that moment (nothing written later is visible here), whether sub-namespaces of the row are
 -- seen (0 no: it had a child; 1 yes: it was a live head; 2 only on the way to where the fork begins
--- inside a subgraph), and whether anything inherited is still shown.
+-- inside a subgraph), whether anything inherited is still shown, and
+-- whether the base then showed what it inherits itself.
 -- origin_*: the same in words, which stay when the source has gone.
 CREATE TABLE session (
     id {key},
@@ -33,6 +34,7 @@ CREATE TABLE session (
     base_cut BIGINT,
     base_open BIGINT,
     base_shown BIGINT NOT NULL DEFAULT 1,
+    base_deep BIGINT NOT NULL DEFAULT 1,
     origin_session TEXT,
     origin_checkpoint {bytes},
     origin_by TEXT,
@@ -64,7 +66,8 @@ CREATE TABLE thread (
 -- n: order of writing within the session. lane: the n of the first row of an unbroken run of
 -- children, so that "is an ancestor of" is a comparison and not a walk. parent: the parent's n,
 -- in parent_thread when it lies in another session. root: the n of the root namespace's checkpoint
--- that this sub-namespace checkpoint belongs to (-1: one that the session inherits).
+-- that this sub-namespace checkpoint belongs to (-1: one that the session inherits). turn: the n of
+-- the row of the same thread that began the turn this one belongs to, where there is one.
 CREATE TABLE checkpoint (
     thread BIGINT NOT NULL,
     n BIGINT NOT NULL,
@@ -75,13 +78,13 @@ CREATE TABLE checkpoint (
     root BIGINT,
     hidden BIGINT NOT NULL DEFAULT 0,
     step BIGINT,
+    turn BIGINT,
     metadata BIGINT NOT NULL,
     size BIGINT NOT NULL,
     body {bytes} NOT NULL,
     PRIMARY KEY (thread, n)
 ) {clustered};
 CREATE UNIQUE INDEX checkpoint_cid ON checkpoint (cid, thread);
-CREATE INDEX checkpoint_metadata ON checkpoint (metadata);
 CREATE INDEX checkpoint_branch ON checkpoint (thread, parent) WHERE n = lane;
 CREATE INDEX checkpoint_foreign ON checkpoint (parent_thread, parent) WHERE parent_thread IS NOT NULL;
 CREATE INDEX checkpoint_root ON checkpoint (thread, root, n) WHERE root IS NOT NULL;
@@ -124,6 +127,13 @@ CREATE TABLE metadata_item (
     value TEXT NOT NULL,
     metadata BIGINT NOT NULL,
     PRIMARY KEY (name, value, metadata)
+) {clustered};
+
+-- In which threads some metadata is used: one row for many checkpoints.
+CREATE TABLE metadata_thread (
+    metadata BIGINT NOT NULL,
+    thread BIGINT NOT NULL,
+    PRIMARY KEY (metadata, thread)
 ) {clustered};
 
 -- Numbers of blobs and lists are given out per family (a session, its forks, and theirs), in blocks.

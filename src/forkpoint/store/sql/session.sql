@@ -14,9 +14,13 @@ SELECT deleted FROM session WHERE name = :name AND deleted <> 0
 ORDER BY deleted DESC LIMIT 1;
 
 -- name: advance_tick
--- Take numbers for checkpoints and writes; no row when the session is no longer live.
-UPDATE session SET tick = tick + :count, touched = :now WHERE id = :id AND deleted = 0
-RETURNING tick - :count;
+-- Take a number for a checkpoint or a write; no row when the session is no longer live.
+UPDATE session SET tick = tick + 1 WHERE id = :id AND deleted = 0
+RETURNING tick - 1, touched;
+
+-- name: touch
+-- Note that a session was written to.
+UPDATE session SET touched = :now WHERE id = :id;
 
 -- name: insert_session
 -- A session that begins with nothing. Its family is its own.
@@ -34,20 +38,20 @@ INSERT INTO family (id, next) VALUES (:id, 1);
 -- name: insert_fork
 -- A session that begins at a checkpoint of another.
 INSERT INTO session (name, family, created, touched, tick, depth, root, parent, base, base_thread, base_n,
-    base_cut, base_open, origin_session, origin_checkpoint, origin_by, origin_reason, origin_run,
-    origin_pending, request)
+    base_cut, base_open, base_deep, origin_session, origin_checkpoint, origin_by, origin_reason,
+    origin_run, origin_pending, request)
 VALUES (:name, :family, :now, :now, 0, :depth, :root, :parent, :base, :base_thread, :base_n, :base_cut,
-    :base_open, :origin_session, :origin_checkpoint, :by, :reason, :run, :pending, :request)
+    :base_open, :base_deep, :origin_session, :origin_checkpoint, :by, :reason, :run, :pending, :request)
 RETURNING id;
 
 -- name: copy_session
 -- A second session with the same past.
 INSERT INTO session (name, family, created, touched, tick, depth, root, parent, base, base_thread,
-    base_n, base_cut, base_open, origin_session, origin_checkpoint, origin_by, origin_reason,
-    origin_run, origin_pending)
+    base_n, base_cut, base_open, base_shown, base_deep, origin_session, origin_checkpoint,
+    origin_by, origin_reason, origin_run, origin_pending)
 SELECT :name, family, :now, :now, tick, depth, CASE WHEN base IS NULL THEN :name ELSE root END,
-    parent, base, base_thread, base_n, base_cut, base_open, origin_session, origin_checkpoint,
-    origin_by, origin_reason, origin_run, origin_pending
+    parent, base, base_thread, base_n, base_cut, base_open, base_shown, base_deep, origin_session,
+    origin_checkpoint, origin_by, origin_reason, origin_run, origin_pending
 FROM session WHERE id = :id
 RETURNING id;
 
@@ -72,13 +76,15 @@ SELECT base, base_thread, base_n, base_cut, base_open FROM session WHERE id = :i
 
 -- name: bases_of
 -- What a fork stands on, what that stands on, and so on to the root, nearest first.
-WITH RECURSIVE chain (level, id, base, base_thread, base_n, base_cut, base_open) AS (
-    SELECT 0, id, base, base_thread, base_n, base_cut, base_open FROM session WHERE id = :id
+WITH RECURSIVE chain (level, id, base, base_thread, base_n, base_cut, base_open, base_deep) AS (
+    SELECT 0, id, base, base_thread, base_n, base_cut, base_open, base_deep
+    FROM session WHERE id = :id
     UNION ALL
-    SELECT chain.level + 1, s.id, s.base, s.base_thread, s.base_n, s.base_cut, s.base_open
+    SELECT chain.level + 1, s.id, s.base, s.base_thread, s.base_n, s.base_cut, s.base_open, s.base_deep
     FROM chain JOIN session s ON s.id = chain.base
 )
-SELECT id, base, base_thread, base_n, base_cut, base_open FROM chain WHERE base IS NOT NULL
+SELECT id, base, base_thread, base_n, base_cut, base_open, base_deep FROM chain
+WHERE base IS NOT NULL
 ORDER BY level;
 
 -- name: summary
@@ -148,8 +154,8 @@ UPDATE session SET base_shown = 0 WHERE id = :id;
 SELECT id, namespace, head FROM thread WHERE session = :session;
 
 -- name: thread_owner
--- The session and namespace of a thread.
-SELECT session, namespace FROM thread WHERE id = :id;
+-- The session, namespace and head of a thread.
+SELECT session, namespace, head FROM thread WHERE id = :id;
 
 -- name: thread_of
 -- A session's thread for one namespace.

@@ -46,13 +46,13 @@ INSERT INTO list (id, base, base_length) VALUES (:id, :base, :base_length);
 -- What a list stands on.
 SELECT base, base_length FROM list WHERE id = :id;
 
--- name: list_tip
--- The last slot of a list that is taken.
-SELECT i FROM list_item WHERE list = :list ORDER BY i DESC LIMIT 1;
-
 -- name: insert_item
 -- One slot of a list.
 INSERT INTO list_item (list, i, blob, cell) VALUES (:list, :i, :blob, :cell);
+
+-- name: claim_slot
+-- One slot of a list, unless it is taken.
+INSERT INTO list_item (list, i, blob, cell) VALUES (:list, :i, :blob, :cell) ON CONFLICT DO NOTHING;
 
 -- name: items
 -- Slots of a list, and the values in them.
