@@ -221,7 +221,7 @@ def timeline_entry(row: TimelineRow) -> TimelineEntry:
         timestamp=str(extra.ts),
         nodes=_nodes(row) if source == "loop" else (),
         title=None if row.turn is None else Extra.unpacked(row.turn).title,
-        size=record.size,
+        size=max(record.size, 0),
         children=row.children,
         forks=row.forks,
         inherited=record.inherited,

@@ -43,12 +43,11 @@ def open_store(
 ) -> Store:
     """Open a database, and create it if it is not there. Public as `forkpoint.open`.
 
-    `url` is ``sqlite:///FILE``, a plain path, or ``sqlite:///:memory:``. With
-    ``durability="full"`` what
-    was acknowledged survives a power cut; ``"normal"`` is faster, survives a crash of the process,
-    and may lose the last moments at a power cut. `busy_timeout` is how many seconds a write waits
-    for another process's. `compress` stores what is written
-    from now on with zstd: about half the disk, a little more time for reading what is not in memory.
+    `url` is ``sqlite:///FILE``, a plain path, or ``sqlite:///:memory:``. With ``durability="full"``
+    what was acknowledged survives a power cut; ``"normal"`` is faster, survives a crash of the
+    process, and may lose the last moments at a power cut. `busy_timeout` is how many seconds a
+    write waits for another process's. With `compress` what is written from now on is stored with
+    zstd: about half the disk, a little more time to read what is not in memory.
 
     Raises `InvalidArgumentError`, `NotAForkpointDatabaseError`, `NewerDatabaseError` or
     `DatabaseError`; a file that Forkpoint did not write is never changed.

@@ -7,13 +7,17 @@ Only the row and its writes are copied, a few hundred bytes; every value goes al
 from __future__ import annotations
 
 from forkpoint.store.driver import Connection
-from forkpoint.store.lineage import INHERITED_ROOT, Lineage
+from forkpoint.store.lineage import INHERITED_ROOT, Lineage, View
 from forkpoint.store.listing import inherited_head
 from forkpoint.store.lookup import Found
+from forkpoint.store.overlays import overlays
 from forkpoint.store.records import ALL_WRITES, Carry, Row, cid_text
 from forkpoint.store.rows import filtered_write_body, read_writes
 from forkpoint.store.sessions import Sessions
 from forkpoint.store.terms import Fresh, Terms
+
+_ADOPTED = -1
+"""`size` of a row that still counts as inherited."""
 
 
 class Adopter:
@@ -38,10 +42,13 @@ class Adopter:
         without_tasks: frozenset[str] = frozenset(),
         run_key: str | None = None,
         root: int | None = None,
+        over: tuple[View, str] | None = None,
+        size: int = 0,
     ) -> int:
         """Give a session a row of its own that stands for another session's, and make it the head.
 
-        Values go along by reference. The row hangs where the other one hangs.
+        Values go along by reference. The row hangs where the other one hangs. `over` is a view that
+        inherits the row, and its namespace: what was written over it goes along too.
         """
         n = self._sessions.take_tick(db, session)
         row = Row(*db.one("row", thread=thread, n=row_n))
@@ -63,11 +70,14 @@ class Adopter:
             step=row.step,
             turn=n if row.turn == row_n else None,
             metadata=metadata,
-            size=0,
+            size=size,
             body=row.body,
         )
         db.run("move_head", thread=own_thread, n=n)
-        for _, task, body in db.all("pending_of", thread=thread, n=row_n, cut=cut):
+        written = [row[1:] for row in db.all("pending_of", thread=thread, n=row_n, cut=cut)]
+        if over is not None:
+            written += overlays(db, *over).get(row.cid, [])
+        for task, body in written:
             if cid_text(task) in without_tasks:
                 continue
             writes = list(read_writes(db, self._terms, task, body))
@@ -97,6 +107,8 @@ class Adopter:
             self._lineage.cut(db, view, found.thread),
             root=0 if of_fork_point else INHERITED_ROOT,
             fresh=fresh,
+            over=(view, db.one("thread_owner", id=thread)[1]),
+            size=_ADOPTED,
         )
 
     def inherited_head(

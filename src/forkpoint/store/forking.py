@@ -140,6 +140,7 @@ class Forker:
                 without_tasks=without_tasks,
                 run_key=run_key,
                 fresh=fresh,
+                over=None if standing == base_session else (view, ""),
             )
             for place in inner:
                 self._begin_inside(db, session, base_session, source, place, run_key, fresh)
@@ -168,13 +169,15 @@ class Forker:
                 f"session {source!r} has no checkpoint {place.checkpoint_id!r} in namespace "
                 f"{place.namespace!r}"
             )
+        view = self._lineage.view(db, base_session)
         self._adopter.copy(
             db,
             session,
             db.one("insert_thread", session=session, namespace=place.namespace)[0],
             found.thread,
             found.n,
-            self._lineage.cut(db, self._lineage.view(db, base_session), found.thread),
+            self._lineage.cut(db, view, found.thread),
+            over=None if found.thread == thread else (view, place.namespace),
             carry=place.carry,
             without_tasks=place.without_tasks,
             run_key=run_key,

@@ -175,15 +175,20 @@ class Lineage:
         rows = db.all("bases_of", id=session)
         if not rows:
             return View(session)
+        whole_path = list(strict_ancestors(db, rows[0][2], rows[0][3]))
+        below = {(part.thread, part.lane): part.up_to for part in whole_path}
         bases: list[Base] = []
         inner: dict[tuple[int, int], int] = {}
         visible, going_on = 0, True
         for owner, base, thread, n, cut, is_open, is_deep in rows:
             visible += going_on
             going_on = going_on and bool(is_deep)
-            # A session between that was itself left at its first row, the copy of this fork point,
-            # makes the point no strict ancestor: then what it shows depends on both.
-            passable = not bases or bases[-1].n != 0 or bases[-1].open
+            # What belongs to this fork point is seen as far as the point itself lies on the path:
+            # its copy, the first row of the session above, as an ancestor or, open, as the end.
+            passable = True
+            if bases:
+                above = bases[-1]
+                passable = (above.thread, 0) in below or (above.n == 0 and above.open)
             bases.append(Base(base, thread, n, cut, is_open == 1 and passable))
             if is_open == BEGINS_INSIDE and passable:
                 for own, namespace, _ in db.all("threads", session=owner):
@@ -192,10 +197,6 @@ class Lineage:
                         for part in strict_ancestors(db, own, first[0]):
                             inner[part.thread, part.lane] = part.up_to
         seen = {base.session for base in bases[:visible]}
-        path = tuple(
-            part
-            for part in strict_ancestors(db, bases[0].thread, bases[0].n)
-            if self.owner(db, part.thread) in seen
-        )
+        path = tuple(part for part in whole_path if self.owner(db, part.thread) in seen)
         lanes = {(part.thread, part.lane): part.up_to for part in path}
         return View(session, tuple(bases), path, lanes, inner, visible)

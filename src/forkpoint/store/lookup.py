@@ -81,6 +81,6 @@ class Lookup:
         if self._lineage.owner(db, point.thread) != view.session:
             return True  # A strict ancestor of the session's own first row.
         following = db.one("next_in_lane", thread=point.thread, n=point.n, lane=point.lane)
-        if following is not None:
+        if following is not None and following[1] == point.n and following[2] == 0:
             return True
         return db.one("branch_at", thread=point.thread, n=point.n) is not None

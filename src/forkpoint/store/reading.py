@@ -14,8 +14,8 @@ from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.lineage import NEVER, Lineage, Segment, View, seen_through, strict_ancestors
 from forkpoint.store.listing import Listing, inherited_head
 from forkpoint.store.lookup import Found, Lookup
+from forkpoint.store.overlays import overlays
 from forkpoint.store.records import (
-    WAITING_FOR_ROOT,
     Row,
     SessionSummary,
     StoredCheckpoint,
@@ -272,8 +272,8 @@ class Reader:
                     row = None if found is None else _row(db, found.thread, found.n)
             if row is None:
                 return {name: ChannelHistory([], None, True) for name in wanted}, None
-            overlays = self._overlays(db, view, namespace)
-            histories = self._walk(db, view, row, wanted, overlays)
+            laid = self._overlays(db, view, namespace)
+            histories = self._walk(db, view, row, wanted, laid)
             references: list[Reference] = []
             for history in histories.values():
                 references.append(history.seed)
@@ -286,21 +286,21 @@ class Reader:
         view: View,
         row: Row,
         channels: Sequence[str],
-        overlays: dict[bytes, list[StoredWrite]],
+        laid: dict[bytes, list[StoredWrite]],
     ) -> dict[str, ChannelHistory]:
         newest_first: dict[str, list[StoredWrite]] = {channel: [] for channel in channels}
         seeds: dict[str, Reference] = {}
         remaining = set(channels)
-        last = row
+        last, last_versions = row, dict[str, Any]()
         for segment in strict_ancestors(db, row.thread, row.n):
             if not remaining:
                 break
             cut = self._lineage.cut(db, view, segment.thread)
             for ancestor, writes in self._ancestors(db, segment, cut):
                 last = ancestor
-                _, references = versions_and_references(db, self._terms, ancestor.body)
-                if overlays:
-                    writes = writes + overlays.get(ancestor.cid, [])
+                last_versions, references = versions_and_references(db, self._terms, ancestor.body)
+                if laid:
+                    writes = writes + laid.get(ancestor.cid, [])
                 for write in reversed(merged_writes(writes)):
                     if write.channel in remaining:
                         newest_first[write.channel].append(write)
@@ -309,10 +309,13 @@ class Reader:
                     remaining.discard(channel)
                 if not remaining:
                     break
-        whole = last.parent is None
+        beginning = last.parent is None
         return {
             channel: ChannelHistory(
-                newest_first[channel][::-1], seeds.get(channel), channel in seeds or whole
+                newest_first[channel][::-1],
+                seeds.get(channel),
+                # Before its first version a channel had not been written to.
+                channel in seeds or beginning or channel not in last_versions,
             )
             for channel in channels
         }
@@ -498,7 +501,7 @@ class Reader:
     ) -> None:
         by_thread: dict[int, list[StoredCheckpoint]] = {}
         inherited = {record.namespace for record in records if record.inherited}
-        overlays = {namespace: self._overlays(db, view, namespace) for namespace in inherited}
+        laid = {namespace: self._overlays(db, view, namespace) for namespace in inherited}
         for record in records:
             by_thread.setdefault(record.place[0], []).append(record)
         for thread, group in by_thread.items():
@@ -508,7 +511,7 @@ class Reader:
             for record in group:
                 own = writes.get(record.place[1], [])
                 if record.inherited:
-                    own = own + overlays[record.namespace].get(cid_bytes(record.id), [])
+                    own = own + laid[record.namespace].get(cid_bytes(record.id), [])
                 record.writes = merged_writes(own)
         references: list[Reference] = []
         for record in records:
@@ -521,24 +524,10 @@ class Reader:
     def _overlays(
         self, db: Connection, view: View, namespace: str
     ) -> dict[bytes, list[StoredWrite]]:
-        """What forks wrote on checkpoints that they inherit, by checkpoint: this fork, and those it
-        stands on up to where it left them."""
-        cuts: dict[int, int] = {}
-        for session, cut in ((view.session, NEVER), *((b.session, b.cut) for b in view.bases)):
-            thread = db.one("thread_of", session=session, namespace=namespace)
-            if thread is not None:
-                cuts[thread[0]] = cut
-        if not view.bases or not cuts:
-            return {}
-        found: dict[int, list[tuple[bytes, bytes, bytes]]] = {}
-        for thread, cid, w, task, body in db.all("early_in", threads=db.members(cuts)):
-            if task != WAITING_FOR_ROOT and w < cuts[thread]:
-                found.setdefault(thread, []).append((cid, task, body))
-        overlays: dict[bytes, list[StoredWrite]] = {}
-        for thread in reversed(cuts):
-            for cid, task, body in found.get(thread, ()):
-                overlays.setdefault(cid, []).extend(read_writes(db, self._terms, task, body))
-        return overlays
+        return {
+            cid: [write for row in rows for write in read_writes(db, self._terms, *row)]
+            for cid, rows in overlays(db, view, namespace).items()
+        }
 
     def _writes_between(
         self, db: Connection, thread: int, low: int, high: int, cut: int
@@ -580,16 +569,17 @@ class Reader:
     ) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], int]]:
         children: dict[tuple[int, int], int] = {}
         forks: dict[tuple[int, int], int] = {}
-        followed: set[tuple[int, int]] = set()
+        listed: dict[tuple[int, int], Any] = {}
         for record in records:
             # Newest first: within a lane, whoever was listed before is the child.
             thread, n = record.place
             lane = (thread, record.lane)
-            if lane not in followed:
-                followed.add(lane)
-                if db.one("next_in_lane", thread=thread, n=n, lane=record.lane) is None:
-                    continue
-            children[record.place] = 1
+            child = listed.get(lane)
+            if child is None:
+                child = db.one("next_in_lane", thread=thread, n=n, lane=record.lane)
+            if child is not None and child[1] == n and child[2] == 0:
+                children[record.place] = 1
+            listed[lane] = (n, record.parent_n, 0)
         threads: dict[int, list[int]] = {}
         for record in records:
             threads.setdefault(record.place[0], []).append(record.place[1])

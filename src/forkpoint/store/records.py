@@ -95,6 +95,8 @@ class StoredCheckpoint:
     inherited: bool
     place: tuple[int, int]
     """Thread and row number."""
+    parent_n: int | None
+    """Row number of the parent, wherever it is."""
     lane: int
     turn: int | None
     """Row number of the row of the same thread that began the turn."""

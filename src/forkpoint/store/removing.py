@@ -176,17 +176,25 @@ class Remover:
         deleted, base, family, _ = db.one("session_row", id=session)
         needed = self._needed_by_forks(db, session)
         threads = db.all("threads", session=session)
+        root_thread = next((thread for thread, name, _ in threads if not name), None)
         if not deleted:
             for thread, _, _ in threads:
                 needed |= self._needed_by_deltas(db, thread)
         left = 0
-        for thread, _, _ in threads:
+        # Sub-namespaces first: their rows are seen by way of their root rows, which then stay.
+        for thread, namespace, _ in sorted(threads, key=lambda item: item[1] == ""):
             places = _places(db, thread)
             stay = [
                 place
                 for place in places
                 if (thread, place.n) in needed or (not deleted and place.hidden == 0)
             ]
+            if namespace:
+                needed |= {
+                    (root_thread, place.root)
+                    for place in stay
+                    if root_thread is not None and place.root is not None
+                }
             # The first row of a lane says where the lane hangs: it stays while the lane does.
             kept = {place.n for place in stay} | {place.lane for place in stay}
             for place in places:

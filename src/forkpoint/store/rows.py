@@ -77,6 +77,7 @@ def read_checkpoint(
         size=row.size,
         inherited=inherited,
         place=(row.thread, row.n),
+        parent_n=row.parent,
         lane=row.lane,
         turn=row.turn,
     )

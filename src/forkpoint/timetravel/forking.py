@@ -219,9 +219,10 @@ def _refuse_changed_graph(setup: Setup, source: Address, checkpoint: Checkpoint)
     missing = setup.blueprint.missing(checkpoint)
     if missing:
         raise GraphChangedError(
-            f"checkpoint {checkpoint['id']!r} of session {source.session_id!r} has pending work "
-            f"for {list(missing)}, which the graph does not have: it would be dropped. Add the nodes "
-            "back, or fork with TimeTravel(checkpointer) to take the checkpoint as it is"
+            f"checkpoint {checkpoint['id']!r} of session {source.session_id!r} has pending "
+            f"work for {list(missing)}, which the graph does not have: it would be dropped. "
+            "Add the nodes back, or fork with TimeTravel(checkpointer) to take the checkpoint as "
+            "it is"
         )
 
 

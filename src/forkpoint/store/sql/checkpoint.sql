@@ -44,13 +44,13 @@ SELECT cid, hidden FROM checkpoint WHERE thread = :thread AND n = :n;
 
 -- name: next_in_lane
 -- The row that follows another in its lane.
-SELECT n, parent FROM checkpoint WHERE thread = :thread AND n > :n AND lane = :lane
+SELECT n, parent, hidden FROM checkpoint WHERE thread = :thread AND n > :n AND lane = :lane
 ORDER BY n LIMIT 1;
 
 -- name: branch_at
 -- A row that branches off from another in its own thread.
 SELECT n FROM checkpoint WHERE thread = :thread AND parent >= :n AND parent <= :n AND n = lane AND parent_thread IS NULL
-LIMIT 1;
+AND hidden = 0 LIMIT 1;
 
 -- name: branches_between
 -- Rows that branch off from some rows of their own thread.
@@ -104,8 +104,9 @@ JOIN session s ON s.id = t.session
 WHERE m.metadata {in:metadata} AND s.deleted + 0 = 0;
 
 -- name: rows_holding
--- Visible checkpoints of one thread that carry some metadata.
-SELECT n FROM checkpoint WHERE thread = :thread AND hidden = 0 AND metadata {in:metadata};
+-- Visible checkpoints of one thread that carry some metadata, inherited ones that were adopted not.
+SELECT n FROM checkpoint
+WHERE thread = :thread AND hidden = 0 AND size >= 0 AND metadata {in:metadata};
 
 -- name: live_sessions
 -- Live sessions below a number, newest first.
@@ -177,7 +178,8 @@ WHERE thread = :thread AND n >= :low AND n <= :high AND w < :cut ORDER BY n, w;
 -- The rows of a thread again in another, at the same numbers.
 INSERT INTO checkpoint (thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn,
     metadata, size, body)
-SELECT :copy, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata, 0, body
+SELECT :copy, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata,
+    CASE WHEN size < 0 THEN size ELSE 0 END, body
 FROM checkpoint WHERE thread = :thread;
 
 -- name: copy_pending

@@ -67,7 +67,8 @@ CREATE TABLE thread (
 -- children, so that "is an ancestor of" is a comparison and not a walk. parent: the parent's n,
 -- in parent_thread when it lies in another session. root: the n of the root namespace's checkpoint
 -- that this sub-namespace checkpoint belongs to (-1: one that the session inherits). turn: the n of
--- the row of the same thread that began the turn this one belongs to, where there is one.
+-- the row of the same thread that began the turn this one belongs to, where there is one. size: bytes
+-- that came with the row (0: a copy; -1: inherited, and adopted by a fork that wrote on it).
 CREATE TABLE checkpoint (
     thread BIGINT NOT NULL,
     n BIGINT NOT NULL,
