@@ -199,3 +199,15 @@ def test_memory_of_a_branch_that_a_fork_left_does_not_reach_a_fork_of_it(saver: 
     saver.fork_session("fork", other, "fork of it")
     assert ids(saver, "fork of it") == [other, above]
     assert ids(saver, "fork of it", "memory") == []
+
+
+def test_memory_outlives_a_prune_that_takes_the_branch_point(saver: Saver) -> None:
+    """A head on a branch knows its ancestors although the row it branched from was pruned."""
+    first = put(saver, "source", None, {"x": 1})
+    second = put(saver, "source", first, {"x": 2}, version=2)
+    memory = put(saver, "source", None, {"m": 1}, namespace="memory", parents={"": first})
+    put(saver, "source", second, {"x": 3}, version=3)
+    branch = put(saver, "source", second, {"x": 4}, version=3)
+    saver.prune(["source"])
+    saver.fork_session("source", branch, "fork")  # type: ignore[attr-defined]
+    assert ids(saver, "fork", "memory") == [memory]

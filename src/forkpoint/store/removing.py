@@ -195,8 +195,7 @@ class Remover:
                     for place in stay
                     if root_thread is not None and place.root is not None
                 }
-            # The first row of a lane says where the lane hangs: it stays while the lane does.
-            kept = {place.n for place in stay} | {place.lane for place in stay}
+            kept = _with_skeleton(places, {place.n for place in stay})
             for place in places:
                 if place.n not in kept:
                     db.run("delete_pending_of", thread=thread, n=place.n)
@@ -272,6 +271,24 @@ class Remover:
         db.run("delete_lists", low=low, high=high)
         db.run("delete_blobs", low=low, high=high)
         db.run("delete_family", family=family)
+
+
+def _with_skeleton(places: list[_Place], stay: set[int]) -> set[int]:
+    """Rows to keep so that those that stay know their ancestors: the first row of each lane says
+    where the lane hangs, and the row that it hangs from says on which lane."""
+    by_n = {place.n: place for place in places}
+    kept = set(stay)
+    waiting = list(stay)
+    while waiting:
+        place = by_n.get(waiting.pop())
+        if place is None:
+            continue
+        hangs_here = place.n == place.lane and place.parent_thread is None
+        for n in (place.lane, place.parent if hangs_here else None):
+            if n is not None and n not in kept:
+                kept.add(n)
+                waiting.append(n)
+    return kept
 
 
 def _places(db: Connection, thread: int) -> list[_Place]:
