@@ -7,8 +7,10 @@ characters whose order is the integers' order.
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter
@@ -107,27 +109,56 @@ def renumbering(saver: Saver) -> Renumber:
 
 
 def replay(saver: Saver, calls: Iterable[Call]) -> list[float]:
-    """Makes the calls; returns seconds per superstep (a `put` and its `put_writes`)."""
+    """Makes the calls; returns seconds per superstep (a `put` and its `put_writes`).
+
+    Under durability `async` writes are saved beside the run, as LangGraph does: in a thread of
+    their own, which is waited for when the next checkpoint has been stored.
+    """
     starts: list[float] = []
-    for call in calls:
-        if isinstance(call, PutCall):
-            starts.append(perf_counter())
-            saver.put(call.config, call.checkpoint, call.metadata, call.new_versions)
-        else:
-            saver.put_writes(call.config, call.writes, call.task_id, call.task_path)
+    beside: list[Future[None]] = []
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        for call in calls:
+            if isinstance(call, PutCall):
+                starts.append(perf_counter())
+                saver.put(call.config, call.checkpoint, call.metadata, call.new_versions)
+                for future in beside:
+                    future.result()
+                beside.clear()
+            elif _is_beside(call):
+                beside.append(pool.submit(saver.put_writes, *_arguments(call)))
+            else:
+                saver.put_writes(*_arguments(call))
+        for future in beside:
+            future.result()
     return _between(starts)
 
 
 async def areplay(saver: Saver, calls: Iterable[Call]) -> list[float]:
     """`replay` through the asynchronous methods."""
     starts: list[float] = []
+    beside: list[asyncio.Task[None]] = []
     for call in calls:
         if isinstance(call, PutCall):
             starts.append(perf_counter())
             await saver.aput(call.config, call.checkpoint, call.metadata, call.new_versions)
+            await asyncio.gather(*beside)
+            beside.clear()
+        elif _is_beside(call):
+            beside.append(asyncio.create_task(saver.aput_writes(*_arguments(call))))
         else:
-            await saver.aput_writes(call.config, call.writes, call.task_id, call.task_path)
+            await saver.aput_writes(*_arguments(call))
+    await asyncio.gather(*beside)
     return _between(starts)
+
+
+def _is_beside(call: WritesCall) -> bool:
+    return call.config["configurable"].get("__pregel_durability") == "async"
+
+
+def _arguments(
+    call: WritesCall,
+) -> tuple[RunnableConfig, Sequence[tuple[str, Any]], str, str]:
+    return call.config, call.writes, call.task_id, call.task_path
 
 
 def _between(starts: list[float]) -> list[float]:

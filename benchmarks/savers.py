@@ -80,7 +80,7 @@ async def _aopen_memory(path: Path) -> AsyncIterator[Saver]:
 
 
 def _opening(
-    *, compress: bool = True, share_values: bool = False
+    *, compress: bool = False, share_values: bool = False
 ) -> Callable[[Path], AbstractContextManager[Saver]]:
     @contextmanager
     def opened(path: Path) -> Iterator[Saver]:
@@ -106,7 +106,7 @@ ASYNC_SQLITE = Contender("AsyncSqliteSaver", None, _aopen_sqlite)
 MEMORY = Contender("InMemorySaver", _open_memory, _aopen_memory, on_disk=False)
 FORKPOINT = Contender("Forkpoint", _opening(), _aopening(), ours=True)
 RIDING = Contender("Forkpoint riding", _opening(), _aopening(), durability="async", ours=True)
-PLAIN = Contender("Forkpoint no zstd", _opening(compress=False), ours=True)
+ZSTD = Contender("Forkpoint zstd", _opening(compress=True), ours=True)
 SHARING = Contender(
     "Forkpoint shared",
     _opening(share_values=True),

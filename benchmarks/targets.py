@@ -13,7 +13,7 @@ from benchmarks import results as m
 from benchmarks.measures import forking, limit
 from benchmarks.plan import Plan
 from benchmarks.results import Results
-from benchmarks.savers import ASYNC_SQLITE, FORKPOINT, MEMORY, PLAIN, RIDING, SHARING, SQLITE
+from benchmarks.savers import ASYNC_SQLITE, FORKPOINT, MEMORY, RIDING, SHARING, SQLITE, ZSTD
 
 _STOCK, _OURS = SQLITE.name, FORKPOINT.name
 
@@ -86,8 +86,8 @@ def _against(
 def _targets(plan: Plan) -> Iterator[Target]:
     yield _ratio("W1", m.SUPERSTEP, 1 / 6)
     yield _ratio("W1", m.SUPERSTEP, 1, rival=MEMORY.name)
-    yield _ratio("W1", m.DISK, 1 / 200, ours=PLAIN.name)
-    yield _ratio("W1", m.DISK, 1 / 400)
+    yield _ratio("W1", m.DISK, 1 / 200)
+    yield _ratio("W1", m.DISK, 1 / 400, ours=ZSTD.name)
     yield _ratio("W1", m.PAGE, 1 / 60)
     yield _ratio("W1", m.WALK, 60, at_least=True)
     yield _ratio("W1", m.LATEST_COLD, 1 / 2)

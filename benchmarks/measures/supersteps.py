@@ -26,10 +26,10 @@ from benchmarks.savers import (
     ASYNC_SQLITE,
     FORKPOINT,
     MEMORY,
-    PLAIN,
     RIDING,
     SHARING,
     SQLITE,
+    ZSTD,
     Contender,
     Saver,
 )
@@ -43,7 +43,7 @@ _MOST_ASYNC_SUPERSTEPS = 1_000
 def measure_workload(bench: Bench, name: str) -> None:
     """Writes the workload with every saver, and reads it back with those that are compared."""
     recording = bench.recording(name)
-    for contender in bench.turns(name, (SQLITE, ASYNC_SQLITE, MEMORY, FORKPOINT, RIDING, PLAIN)):
+    for contender in bench.turns(name, (SQLITE, ASYNC_SQLITE, MEMORY, FORKPOINT, RIDING, ZSTD)):
         if contender.opened is not None:
             _measure_sync(bench, recording, contender)
         if contender.aopened is not None:
@@ -62,7 +62,7 @@ def _measure_sync(bench: Bench, recording: Recording, contender: Contender) -> N
             _measure_pages(bench, recording, contender, saver)
     if contender.on_disk:
         bench.results.add(topic, m.DISK, contender.name, megabytes_on_disk(path))
-    if contender in (SQLITE, FORKPOINT, PLAIN):
+    if contender in (SQLITE, FORKPOINT, ZSTD):
         _measure_single_reads(bench, recording, contender, path)
     if contender in (SQLITE, FORKPOINT):
         with contender.open(path) as saver:
