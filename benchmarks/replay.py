@@ -111,8 +111,8 @@ def renumbering(saver: Saver) -> Renumber:
 def replay(saver: Saver, calls: Iterable[Call]) -> list[float]:
     """Makes the calls; returns seconds per superstep (a `put` and its `put_writes`).
 
-    Under durability `async` writes are saved beside the run, as LangGraph does: in a thread of
-    their own, which is waited for when the next checkpoint has been stored.
+    Under durability `async` writes are saved beside the run, as LangGraph does: in threads of
+    their own, which are waited for at the end.
     """
     starts: list[float] = []
     beside: list[Future[None]] = []
@@ -121,9 +121,6 @@ def replay(saver: Saver, calls: Iterable[Call]) -> list[float]:
             if isinstance(call, PutCall):
                 starts.append(perf_counter())
                 saver.put(call.config, call.checkpoint, call.metadata, call.new_versions)
-                for future in beside:
-                    future.result()
-                beside.clear()
             elif _is_beside(call):
                 beside.append(pool.submit(saver.put_writes, *_arguments(call)))
             else:
@@ -141,8 +138,6 @@ async def areplay(saver: Saver, calls: Iterable[Call]) -> list[float]:
         if isinstance(call, PutCall):
             starts.append(perf_counter())
             await saver.aput(call.config, call.checkpoint, call.metadata, call.new_versions)
-            await asyncio.gather(*beside)
-            beside.clear()
         elif _is_beside(call):
             beside.append(asyncio.create_task(saver.aput_writes(*_arguments(call))))
         else:

@@ -210,7 +210,6 @@ def _text_of(value: Any) -> str | None:
 def timeline_entry(row: TimelineRow) -> TimelineEntry:
     """A timeline's entry from the store's row."""
     record = row.checkpoint
-    extra = Extra.unpacked(record.extra)
     source = str(record.metadata.get("source", ""))
     return TimelineEntry(
         session_id=record.session,
@@ -218,9 +217,9 @@ def timeline_entry(row: TimelineRow) -> TimelineEntry:
         parent_id=record.parent,
         step=-2 if record.step is None else record.step,
         source="fork" if row.is_fork_point else source,
-        timestamp=str(extra.ts),
+        timestamp=str(_unpacked_time(record.extra[_TIME])),
         nodes=_nodes(row) if source == "loop" else (),
-        title=None if row.turn is None else Extra.unpacked(row.turn).title,
+        title=None if row.turn is None else _part(row.turn, _TITLE),
         size=max(record.size, 0),
         children=row.children,
         forks=row.forks,
@@ -228,11 +227,20 @@ def timeline_entry(row: TimelineRow) -> TimelineEntry:
     )
 
 
+_TIME, _TITLE, _SENDS = 1, 3, 7
+"""Where `Extra.packed` puts what a timeline shows: a page of it must not unpack the rest."""
+
+
+def _part(stored: Sequence[Any], place: int) -> Any:
+    return stored[place] if len(stored) > place else None
+
+
 def _nodes(row: TimelineRow) -> tuple[str, ...]:
     if row.parent is None:
         return nodes_that_ran(row.checkpoint.seen, {})
     ran = nodes_that_ran(row.checkpoint.seen, row.parent.seen)
-    return tuple(dict.fromkeys((*ran, *Extra.unpacked(row.parent.extra).sends)))
+    sent = _part(row.parent.extra, _SENDS)
+    return tuple(dict.fromkeys((*ran, *sent))) if sent else ran
 
 
 def nodes_that_ran(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -42,7 +43,9 @@ def configurable_of(argument: str, config: object) -> Mapping[str, Any]:
 
 def id_text(value: object) -> object:
     """Ids that are numbers or UUIDs are used as text, as the stock savers do."""
-    if isinstance(value, UUID) or (isinstance(value, int) and not isinstance(value, bool)):
+    if type(value) is not str and (
+        isinstance(value, UUID) or (isinstance(value, int) and not isinstance(value, bool))
+    ):
         return str(value)
     return value
 
@@ -129,9 +132,16 @@ def check_name(argument: str, name: object) -> None:
     """A channel or node name: text that UTF-8 can hold."""
     if not isinstance(name, str):
         raise InvalidArgumentError(argument, f"name {name!r} is not text")
-    try:
-        name.encode()
-    except UnicodeEncodeError as error:
+    if not _is_encodable(name):
         raise InvalidArgumentError(
             argument, f"name {name!r} has a lone surrogate, which is not text"
-        ) from error
+        )
+
+
+@lru_cache(4096)
+def _is_encodable(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -50,6 +50,7 @@ from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 
 from forkpoint.checkpoints import Extra, metadata_parts, timeline_entry
 from forkpoint.configs import (
+    Address,
     address_of,
     check_checkpoint,
     check_metadata,
@@ -362,9 +363,9 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         same position is kept as it was first stored; errors, interrupts and answers are replaced.
         """
         check_writes(writes)
-        address_of(config)
+        address = address_of(config)
         if not self._may_join_next(config, writes):
-            self._queue_writes(config, writes, task_id, task_path, None)
+            self._queue_writes(address, writes, task_id, task_path, None)
             return
         durable = threading.Event()
         failures: list[BaseException | None] = []
@@ -373,7 +374,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
             failures.append(error)
             durable.set()
 
-        self._queue_writes(config, writes, task_id, task_path, done)
+        self._queue_writes(address, writes, task_id, task_path, done)
         durable.wait()
         if failures[0] is not None:
             raise failures[0]
@@ -391,17 +392,15 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
 
     def _queue_writes(
         self,
-        config: RunnableConfig,
+        address: Address,
         writes: Sequence[tuple[str, Any]],
         task_id: str,
         task_path: str,
         done: Callable[[BaseException | None], None] | None,
     ) -> None:
-        address = address_of(config)
         checkpoint_id = check_checkpoint_id("checkpoint_id", address.checkpoint_id)
         check_checkpoint_id("task_id", task_id)
         check_namespace("task_path", task_path)
-        check_writes(writes)
         decoder = self._decoder
         encoded = [
             NewWrite(
@@ -642,7 +641,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
     ) -> None:
         """`put_writes`, without blocking the event loop."""
         check_writes(writes)
-        address_of(config)
+        address = address_of(config)
         if not self._may_join_next(config, writes):
             await self._in_thread(partial(self.put_writes, config, writes, task_id, task_path))
             return
@@ -662,7 +661,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, error)
 
-        self._queue_writes(config, writes, task_id, task_path, done)
+        self._queue_writes(address, writes, task_id, task_path, done)
         await durable
 
     async def adelete_thread(self, thread_id: str) -> None:

@@ -191,3 +191,29 @@ def test_two_forks_into_one_destination_at_once(file_saver: Saver) -> None:
         for thread in threads:
             thread.join()
         assert sorted(outcomes) == ["made", "refused", "refused", "refused"]
+
+
+def test_writes_that_wait_for_a_checkpoint_do_not_outwait_the_store(database: Path) -> None:
+    """A store that is closed under a background write answers it: durable, or closed."""
+    for _ in range(20):
+        store = fp.open(str(database))
+        saver = store.saver()
+        config = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "x"}}
+        config["configurable"]["__pregel_durability"] = "async"
+        outcomes: list[str] = []
+
+        def write(saver: Any = saver, config: Any = config, outcomes: list[str] = outcomes) -> None:
+            try:
+                saver.put_writes(config, [("a", 1)], "task")
+            except fp.StoreClosedError:
+                outcomes.append("closed")
+            else:
+                outcomes.append("durable")
+
+        writers = [threading.Thread(target=write) for _ in range(4)]
+        for writer in writers:
+            writer.start()
+        store.close()
+        for writer in writers:
+            writer.join(timeout=20)
+        assert len(outcomes) == 4

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from forkpoint.model import ForkOrigin
 from forkpoint.store.cells import Encoded, Reference
@@ -150,17 +150,14 @@ ALL_WRITES = Carry()
 NO_WRITES = Carry(others=False)
 
 
+_CANONICAL_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
 @lru_cache(4096)
 def cid_bytes(checkpoint_id: str) -> bytes:
     """A checkpoint or task id as stored: 17 bytes for a canonical UUID, else its text."""
-    if len(checkpoint_id) == 36:
-        try:
-            value = UUID(checkpoint_id)
-        except ValueError:
-            pass
-        else:
-            if str(value) == checkpoint_id:
-                return b"\x01" + value.bytes
+    if _CANONICAL_UUID.fullmatch(checkpoint_id):
+        return b"\x01" + bytes.fromhex(checkpoint_id.replace("-", ""))
     return b"\x00" + checkpoint_id.encode()
 
 

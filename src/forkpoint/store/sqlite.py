@@ -192,6 +192,13 @@ class SqliteDriver:
 
     def _read_layout(self, raw: sqlite3.Connection) -> int | None:
         """The layout's version; None for a database with nothing in it."""
+        if not raw.in_transaction:
+            # One moment of the file: another process may be creating the layout right now.
+            raw.execute("BEGIN")
+            try:
+                return self._read_layout(raw)
+            finally:
+                raw.execute("COMMIT")
         application: int = raw.execute("PRAGMA application_id").fetchone()[0]
         version: int = raw.execute("PRAGMA user_version").fetchone()[0]
         if application == APPLICATION_ID:
@@ -209,6 +216,8 @@ class SqliteDriver:
 
     def _translated(self, error: sqlite3.Error) -> Exception:
         text = str(error)
+        if self._closed:
+            return StoreClosedError(f"{self.path}: the store was closed")
         if "not a database" in text or "malformed" in text:
             return NotAForkpointDatabaseError(f"{self.path}: {text}")
         if "locked" in text or "busy" in text:
@@ -282,6 +291,11 @@ class SqliteDriver:
     ) -> None:
         self._check_usable()
         self._queue.append(_Work(work, after, done))
+        if self._closed:
+            # Closed between the check and the append: the piece must not wait for ever.
+            with self._lock:
+                self._commit_queue()
+            return
         if self._flusher is None:
             with self._start:
                 if self._flusher is None:
