@@ -1,22 +1,20 @@
-"""The clock, the turns that savers take, and the size of what they leave on disk."""
+"""The clock, and the turns that savers take."""
 
 from __future__ import annotations
 
 import gc
-import shutil
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
+from benchmarks.places import Database, Place, Places
 from benchmarks.plan import Plan
 from benchmarks.results import Results
-from benchmarks.savers import Contender
+from benchmarks.savers import Contender, Role, contenders
 from benchmarks.workloads import WORKLOADS, Recording, record
 
 T = TypeVar("T")
@@ -24,13 +22,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Bench:
-    """One run of the benchmarks: its plan, its files, its results."""
+    """One run of the benchmarks: its plan, its databases, its results."""
 
     plan: Plan
-    directory: Path
+    places: Places
+    databases: Sequence[Database] = tuple(Database)
     results: Results = field(default_factory=Results)
     _recording: Recording | None = None
-    _files: int = 0
 
     def recording(self, workload: str) -> Recording:
         """The calls of a workload at the plan's size. One recording is held at a time.
@@ -48,30 +46,35 @@ class Bench:
             gc.freeze()
         return self._recording
 
-    def new_file(self) -> Path:
-        """A path for a database in a directory of its own; `discard` removes it."""
-        self._files += 1
-        home = self.directory / str(self._files)
-        home.mkdir()
-        return home / "bench.db"
+    @contextmanager
+    def new_place(self, contender: Contender) -> Iterator[Place]:
+        """A database for a contender, removed when the block ends."""
+        place = self.places.new(contender.database)
+        try:
+            if contender.prepare is not None:
+                contender.prepare(place)
+            yield place
+        finally:
+            place.discard()
 
-    def turns(self, topic: str, contenders: Sequence[Contender]) -> Iterator[Contender]:
-        """Each contender once per round, another one first each time."""
+    def turns(self, topic: str, *roles: Role) -> Iterator[Contender]:
+        """Whoever plays one of the roles on the chosen databases, once per round, another one first
+        each time."""
+        chosen = contenders(self.databases, *roles)
         for number in range(self.plan.rounds):
-            first = number % len(contenders)
+            first = number % len(chosen)
             self.say(f"{topic}: round {number + 1} of {self.plan.rounds}")
-            for contender in (*contenders[first:], *contenders[:first]):
+            for contender in (*chosen[first:], *chosen[:first]):
                 gc.collect()
                 yield contender
+
+    def note(self, contender: Contender, topic: str, measure: str, value: float) -> None:
+        """Notes a sample of a contender's."""
+        self.results.add(contender.topic(topic), measure, contender.name, value)
 
     def say(self, text: str) -> None:
         """Progress, on stderr: stdout is the report's."""
         print(text, file=sys.stderr, flush=True)
-
-
-def discard(path: Path) -> None:
-    """Removes a database of `new_file`."""
-    shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def seconds(action: Callable[[], object]) -> float:
@@ -95,20 +98,3 @@ def mean(times: Sequence[float]) -> float:
 def last_tenth(times: Sequence[float]) -> Sequence[float]:
     """The end of a run, where a growing state is largest."""
     return times[-max(1, len(times) // 10) :]
-
-
-def megabytes_on_disk(path: Path) -> float:
-    """The size of a closed database, its write-ahead log folded in."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return sum(file.stat().st_size for file in path.parent.glob(path.name + "*")) / 1e6
-
-
-def bytes_used(path: Path) -> int:
-    """Bytes in used pages of a database that may be open elsewhere."""
-    with closing(sqlite3.connect(path)) as connection:
-        pages, free, size = (
-            int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-    return (pages - free) * size

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
-import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.places import Database
 from benchmarks.plan import Plan
 from benchmarks.results import Results
-from benchmarks.savers import FORKPOINT, SQLITE
+from benchmarks.savers import Role, name_of
 from benchmarks.targets import Verdict, verdicts
 from benchmarks.workloads import WORKLOADS
 
@@ -48,15 +48,16 @@ def print_report(results: Results, plan: Plan) -> None:
     draw(console, _targets_sheet(title, judged))
 
 
-def write_json(results: Results, plan: Plan, path: Path) -> None:
+def write_json(results: Results, plan: Plan, path: Path, databases: Mapping[str, str]) -> None:
     """Writes every sample and verdict, with the versions they belong to."""
     document: dict[str, Any] = {
         "machine": {
             "python": platform.python_version(),
-            "sqlite": sqlite3.sqlite_version,
+            "databases": dict(databases),
             "platform": platform.platform(),
             "langgraph": version("langgraph"),
             "langgraph-checkpoint-sqlite": version("langgraph-checkpoint-sqlite"),
+            "langgraph-checkpoint-postgres": version("langgraph-checkpoint-postgres"),
         },
         "quick": plan.quick,
         "rounds": plan.rounds,
@@ -78,15 +79,17 @@ def write_json(results: Results, plan: Plan, path: Path) -> None:
 
 
 def _topic_sheet(results: Results, topic: str) -> Sheet:
+    database = next(one for one in Database if topic.endswith(one.topic("")))
+    ours, stock = name_of(database, Role.OURS), name_of(database, Role.STOCK)
     savers = results.savers(topic)
     rows = []
     for measure, medians in results.rows(topic):
         cells = [_number(medians.get(saver)) for saver in savers]
-        ratio = _ratio(results.ratio(topic, measure, FORKPOINT.name, SQLITE.name))
+        ratio = _ratio(results.ratio(topic, measure, ours, stock))
         rows.append([measure, *cells, ratio])
-    workload = WORKLOADS.get(topic)
+    workload = WORKLOADS.get(topic.removesuffix(database.topic("")))
     title = f"{topic}: {workload.title}" if workload else topic
-    return Sheet(title, ["median", *savers, f"{FORKPOINT.name}/{SQLITE.name}"], rows)
+    return Sheet(title, ["median", *savers, f"{ours}/{stock}"], rows)
 
 
 def _targets_sheet(title: str, judged: Sequence[Verdict]) -> Sheet:

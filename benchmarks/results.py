@@ -37,6 +37,8 @@ FILTER_ALL = "metadata filter, all hits, ms"
 FILTER_PAGE = "metadata filter, limit=10, ms"
 WRITERS = "supersteps/s"
 ASYNC_WRITERS = "supersteps/s async"
+COLLECTED = "all but the last removed, checkpoints/s"
+COLLECTED_DISK = "disk after that, MB"
 
 
 @dataclass(slots=True)
@@ -56,6 +58,10 @@ class Results:
         """The median, or None if this was not measured."""
         found = self.samples.get(topic, {}).get(measure, {}).get(saver)
         return median(found) if found else None
+
+    def last(self, topic: str, measure: str, saver: str) -> float:
+        """The newest sample."""
+        return self.samples[topic][measure][saver][-1]
 
     def ratio(self, topic: str, measure: str, saver: str, rival: str) -> float | None:
         """`saver`'s median over `rival`'s."""

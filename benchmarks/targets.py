@@ -6,16 +6,16 @@ the ratios of growing states to show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks import results as m
-from benchmarks.measures import forking, limit
+from benchmarks.measures.forking import by_head
+from benchmarks.measures.limit import limit
+from benchmarks.places import Database
 from benchmarks.plan import Plan
 from benchmarks.results import Results
-from benchmarks.savers import ASYNC_SQLITE, FORKPOINT, MEMORY, RIDING, SHARING, SQLITE, ZSTD
-
-_STOCK, _OURS = SQLITE.name, FORKPOINT.name
+from benchmarks.savers import Role, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,94 +53,156 @@ def verdicts(results: Results, plan: Plan) -> list[Verdict]:
     return [Verdict(target, target.measured(results)) for target in _targets(plan)]
 
 
-def _ratio(
-    topic: str,
-    measure: str,
-    bound: float,
-    *,
-    ours: str = _OURS,
-    rival: str = _STOCK,
-    at_least: bool = False,
-) -> Target:
-    text = f"{measure.rsplit(', ', 1)[0]}: {ours} / {rival}"
-    return Target(
-        topic, text, bound, lambda found: found.ratio(topic, measure, ours, rival), at_least
-    )
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Makes the targets of one database."""
+
+    database: Database
+
+    def name(self, role: Role) -> str:
+        return name_of(self.database, role)
+
+    def ratio(
+        self,
+        topic: str,
+        measure: str,
+        bound: float,
+        *,
+        ours: Role = Role.OURS,
+        rival: Role | str = Role.STOCK,
+        at_least: bool = False,
+    ) -> Target:
+        where, own = self.database.topic(topic), self.name(ours)
+        other = rival if isinstance(rival, str) else self.name(rival)
+        text = f"{_bare(measure)}: {own} / {other}"
+        return Target(
+            where, text, bound, lambda found: found.ratio(where, measure, own, other), at_least
+        )
+
+    def absolute(self, topic: str, measure: str, bound: float, unit: str) -> Target:
+        where, own = self.database.topic(topic), self.name(Role.OURS)
+        return Target(
+            where,
+            f"{_bare(measure)}: {own}",
+            bound,
+            lambda found: found.get(where, measure, own),
+            unit=unit,
+        )
+
+    def steady(self, topic: str, measures: Sequence[str], bound: float) -> Target:
+        """The last of some measures over the first."""
+        where, own = self.database.topic(topic), self.name(Role.OURS)
+        first, last = measures[0], measures[-1]
+
+        def measured(found: Results) -> float | None:
+            value, other = found.get(where, last, own), found.get(where, first, own)
+            return None if value is None or not other else value / other
+
+        return Target(where, f"{_bare(last)} / {_bare(first)}: {own}", bound, measured)
+
+    def bytes_per_fork(self, bound: float) -> Target:
+        where, own = self.database.topic("forks"), self.name(Role.OURS)
+
+        def measured(found: Results) -> float | None:
+            value = found.get(where, m.MANY_BYTES, own)
+            return None if value is None else value * 1e6 / 1_000
+
+        return Target(where, f"bytes per fork: {own}", bound, measured, unit="B")
 
 
-def _absolute(topic: str, measure: str, bound: float, unit: str, *, ours: str = _OURS) -> Target:
-    text = f"{measure.rsplit(', ', 1)[0]}: {ours}"
-    return Target(topic, text, bound, lambda found: found.get(topic, measure, ours), unit=unit)
+def _bare(measure: str) -> str:
+    """A measure without its unit."""
+    return measure.rsplit(", ", 1)[0]
 
 
-def _against(
-    topic: str, measure: str, bound: float, ours: str, rival_measure: str, rival: str
-) -> Target:
-    def measured(found: Results) -> float | None:
-        value, other = found.get(topic, measure, ours), found.get(topic, rival_measure, rival)
-        return None if value is None or not other else value / other
-
-    return Target(topic, f"{measure.rsplit(', ', 1)[0]}: {ours} / {rival}", bound, measured)
+_WORKLOADS = ("W1", "W2", "W3", "W4", "W5")
 
 
 def _targets(plan: Plan) -> Iterator[Target]:
-    yield _ratio("W1", m.SUPERSTEP, 1 / 6)
-    yield _ratio("W1", m.SUPERSTEP, 1, rival=MEMORY.name)
-    yield _ratio("W1", m.DISK, 1 / 200)
-    yield _ratio("W1", m.DISK, 1 / 400, ours=ZSTD.name)
-    yield _ratio("W1", m.PAGE, 1 / 60)
-    yield _ratio("W1", m.WALK, 60, at_least=True)
-    yield _ratio("W1", m.LATEST_COLD, 1 / 2)
-    yield _ratio("W1", m.LATEST_WARM, 1 / 100, ours=SHARING.name)
-    yield _ratio("W2", m.SUPERSTEP, 1)
-    yield _ratio("W2", m.DISK, 1 / 3)
-    yield _ratio("W2", m.LATEST_COLD, 1 / 3)
-    yield _ratio("W2", m.LATEST_WARM, 1 / 3, ours=SHARING.name)
-    yield _ratio("W3", m.SUPERSTEP, 1 / 5)
-    yield _ratio("W3", m.DISK, 1 / 20)
-    yield _ratio("W4", m.SUPERSTEP, 0.6)
-    yield _ratio("W4", m.PAGE, 1 / 7)
-    yield _ratio("W5", m.SUPERSTEP, 1.15)
-    yield _ratio("W5", m.SUPERSTEP, 0.75, ours=RIDING.name)
-    yield _ratio("W5", m.DISK, 1 / 5)
-    for ours in (_OURS, SHARING.name):
-        yield _ratio("W1", m.WALL, 1, ours=ours, rival=MEMORY.name)
-        yield _ratio("W1", m.ASYNC_WALL, 1, ours=ours, rival=MEMORY.name)
-    yield from _fork_targets(plan)
-    for topic in ("W1", "W2", "W3", "W4", "W5"):
-        yield _absolute(topic, m.TIMELINE, 1, "ms")
-    yield _ratio("filter", m.FILTER_ALL, 1)
-    yield _absolute("lineage", m.CHAIN_OLDEST, 5, "ms")
-    yield _ratio("writers", m.WRITERS, 3, at_least=True)
-    yield _ratio("writers", m.ASYNC_WRITERS, 3, rival=ASYNC_SQLITE.name, at_least=True)
-    for topic in ("W1", "W2", "W3", "W4", "W5"):
-        yield _ratio(topic, m.SUPERSTEP, 2, rival=limit.LIMIT)
-        yield _ratio(topic, m.SUPERSTEP, 2, ours=RIDING.name, rival=limit.LIMIT_RIDING)
+    yield from _on_sqlite(_Column(Database.SQLITE), plan)
+    yield from _on_postgres(_Column(Database.POSTGRES), plan)
 
 
-def _fork_targets(plan: Plan) -> Iterator[Target]:
-    shallow, deep = plan.fork_depths[0], plan.fork_depths[-1]
-    for depth in plan.fork_depths:
-        yield _absolute("fork of W5", m.FORK_TIME.format(depth=depth), 0.3, "ms")
-    yield _against(
-        "fork of W5",
-        m.FORK_TIME.format(depth=deep),
-        1.5,
-        _OURS,
-        m.FORK_TIME.format(depth=shallow),
-        _OURS,
-    )
-    yield _absolute("forks", m.MANY_TIME, 0.5, "s")
-    yield _absolute("forks", m.MANY_BYTES, 1, "MB")
-    yield Target(
-        "forks",
-        f"bytes per fork: {_OURS}",
-        500,
-        lambda found: _scaled(found.get("forks", m.MANY_BYTES, _OURS), 1e6 / 1_000),
-        unit="B",
-    )
-    yield _ratio("forks", m.MANY_TIME, 1 / 50, rival=forking.BY_HEAD)
+def _on_sqlite(on: _Column, plan: Plan) -> Iterator[Target]:
+    yield on.ratio("W1", m.SUPERSTEP, 1 / 6)
+    yield on.ratio("W1", m.SUPERSTEP, 1, rival=Role.MEMORY)
+    yield on.ratio("W1", m.DISK, 1 / 200)
+    yield on.ratio("W1", m.DISK, 1 / 400, ours=Role.ZSTD)
+    yield on.ratio("W1", m.PAGE, 1 / 60)
+    yield on.ratio("W1", m.WALK, 60, at_least=True)
+    yield on.ratio("W1", m.LATEST_COLD, 1 / 2)
+    yield on.ratio("W1", m.LATEST_WARM, 1 / 100, ours=Role.SHARING)
+    yield on.ratio("W2", m.SUPERSTEP, 1)
+    yield on.ratio("W2", m.DISK, 1 / 3)
+    yield on.ratio("W2", m.LATEST_COLD, 1 / 3)
+    yield on.ratio("W2", m.LATEST_WARM, 1 / 3, ours=Role.SHARING)
+    yield on.ratio("W3", m.SUPERSTEP, 1 / 5)
+    yield on.ratio("W3", m.DISK, 1 / 20)
+    yield on.ratio("W4", m.SUPERSTEP, 0.6)
+    yield on.ratio("W4", m.PAGE, 1 / 7)
+    yield on.ratio("W5", m.SUPERSTEP, 1.15)
+    yield on.ratio("W5", m.SUPERSTEP, 0.75, ours=Role.RIDING)
+    yield on.ratio("W5", m.DISK, 1 / 5)
+    for ours in (Role.OURS, Role.SHARING):
+        yield on.ratio("W1", m.WALL, 1, ours=ours, rival=Role.MEMORY)
+        yield on.ratio("W1", m.ASYNC_WALL, 1, ours=ours, rival=Role.MEMORY)
+    yield from _forks(on, plan, one=0.3, thousand=0.5)
+    for topic in _WORKLOADS:
+        yield on.absolute(topic, m.TIMELINE, 1, "ms")
+    yield on.ratio("filter", m.FILTER_ALL, 1)
+    yield on.absolute("lineage", m.CHAIN_OLDEST, 5, "ms")
+    yield on.ratio("writers", m.WRITERS, 3, at_least=True)
+    yield on.ratio("writers", m.ASYNC_WRITERS, 3, rival=Role.ASYNC_STOCK, at_least=True)
+    yield from _distances(on)
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
+def _on_postgres(on: _Column, plan: Plan) -> Iterator[Target]:
+    yield on.ratio("W1", m.SUPERSTEP, 1 / 12)
+    yield on.ratio("W1", m.DISK, 1 / 70)
+    yield on.ratio("W1", m.DISK, 1 / 100, ours=Role.ZSTD)
+    yield on.ratio("W1", m.PAGE, 1 / 40)
+    yield on.ratio("W1", m.WALK, 40, at_least=True)
+    yield on.ratio("W1", m.LATEST_COLD, 1 / 2)
+    yield on.ratio("W1", m.LATEST_WARM, 1 / 100, ours=Role.SHARING)
+    yield on.ratio("W2", m.SUPERSTEP, 1)
+    yield on.ratio("W2", m.DISK, 1 / 2)
+    yield on.ratio("W2", m.LATEST_COLD, 1 / 3)
+    yield on.ratio("W2", m.LATEST_WARM, 1 / 3, ours=Role.SHARING)
+    yield on.ratio("W3", m.SUPERSTEP, 1 / 15)
+    yield on.ratio("W3", m.DISK, 1 / 8)
+    yield on.ratio("W4", m.SUPERSTEP, 1 / 3)
+    yield on.ratio("W4", m.PAGE, 1 / 5)
+    yield on.ratio("W5", m.SUPERSTEP, 1.25)
+    yield on.ratio("W5", m.SUPERSTEP, 1, ours=Role.RIDING)
+    yield on.ratio("W5", m.DISK, 1 / 3)
+    for ours in (Role.OURS, Role.SHARING):
+        yield on.ratio("W1", m.WALL, 1 / 4, ours=ours)
+        yield on.ratio("W1", m.ASYNC_WALL, 1 / 4, ours=ours, rival=Role.ASYNC_STOCK)
+    yield from _forks(on, plan, one=1.5, thousand=1.5)
+    for topic in _WORKLOADS:
+        yield on.absolute(topic, m.TIMELINE, 2, "ms")
+    yield on.ratio("filter", m.FILTER_ALL, 1)
+    yield on.absolute("lineage", m.CHAIN_OLDEST, 10, "ms")
+    for rival in (Role.STOCK, Role.POOLED_STOCK):
+        yield on.ratio("writers", m.WRITERS, 4, rival=rival, at_least=True)
+    yield on.ratio("writers", m.ASYNC_WRITERS, 4, rival=Role.ASYNC_STOCK, at_least=True)
+    yield from _distances(on)
+
+
+def _forks(on: _Column, plan: Plan, *, one: float, thousand: float) -> Iterator[Target]:
+    at = [m.FORK_TIME.format(depth=depth) for depth in plan.fork_depths]
+    for measure in at:
+        yield on.absolute("fork of W5", measure, one, "ms")
+    yield on.steady("fork of W5", at, 1.5)
+    yield on.absolute("forks", m.MANY_TIME, thousand, "s")
+    yield on.absolute("forks", m.MANY_BYTES, 1, "MB")
+    yield on.bytes_per_fork(500)
+    yield on.ratio("forks", m.MANY_TIME, 1 / 50, rival=by_head(on.database))
+
+
+def _distances(on: _Column) -> Iterator[Target]:
+    """How far from the database alone."""
+    for topic in _WORKLOADS:
+        for ours, riding in ((Role.OURS, False), (Role.RIDING, True)):
+            rival = limit(on.database, riding=riding)
+            yield on.ratio(topic, m.SUPERSTEP, 2, ours=ours, rival=rival)

@@ -1,8 +1,8 @@
 """Every checkpointer that Forkpoint works over, opened the same way.
 
 `SAVERS` maps a name to a `SaverKind`. A test asks for one with ``async with kind.open(where)``,
-which gives an empty, ready saver and closes it afterwards. PostgreSQL is a real server, started
-once per test run by `postgres_server` on a socket in a temporary directory.
+which gives an empty, ready saver and closes it afterwards. PostgreSQL is a real server
+(`tests.postgres`).
 
 A kind says which faces it has: `sync` savers can be driven without an event loop, `asynchronous`
 ones inside one. `faces` lists the pairs that a parametrized test should run.
@@ -21,6 +21,8 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
+from tests.postgres import Postgres
+
 AnySaver = BaseCheckpointSaver[Any]
 Opener = Callable[["Place"], AbstractAsyncContextManager[AnySaver]]
 
@@ -30,8 +32,7 @@ class Place:
     """Where a saver may keep its data."""
 
     directory: Path
-    postgres: Callable[[], str]
-    """Starts the PostgreSQL server on first use; the connection string of a fresh database."""
+    postgres: Postgres
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ async def _async_sqlite(place: Place) -> AsyncIterator[AnySaver]:
 async def _postgres(place: Place) -> AsyncIterator[AnySaver]:
     from langgraph.checkpoint.postgres import PostgresSaver
 
-    with PostgresSaver.from_conn_string(place.postgres()) as saver:
+    with PostgresSaver.from_conn_string(place.postgres.new_database()) as saver:
         saver.setup()
         yield saver
 
@@ -86,7 +87,7 @@ async def _postgres(place: Place) -> AsyncIterator[AnySaver]:
 async def _async_postgres(place: Place) -> AsyncIterator[AnySaver]:
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-    async with AsyncPostgresSaver.from_conn_string(place.postgres()) as saver:
+    async with AsyncPostgresSaver.from_conn_string(place.postgres.new_database()) as saver:
         await saver.setup()
         yield saver
 
@@ -103,6 +104,17 @@ async def _forkpoint(place: Place) -> AsyncIterator[AnySaver]:
         store.close()
 
 
+@asynccontextmanager
+async def _forkpoint_postgres(place: Place) -> AsyncIterator[AnySaver]:
+    import forkpoint
+
+    store = forkpoint.open(place.postgres.url())
+    try:
+        yield store.saver()
+    finally:
+        store.close()
+
+
 KINDS = (
     SaverKind("memory", _memory),
     SaverKind("sqlite", _sqlite),
@@ -110,18 +122,7 @@ KINDS = (
     SaverKind("postgres", _postgres, postgres=True),
     SaverKind("async_postgres", _async_postgres, sync=False, postgres=True),
     SaverKind("forkpoint", _forkpoint, native=True),
+    SaverKind("forkpoint_postgres", _forkpoint_postgres, native=True, postgres=True),
 )
 
 SAVERS = {kind.name: kind for kind in KINDS}
-
-
-def new_database(uri: str) -> str:
-    """Create an empty database on the server at `uri`; its connection string."""
-    import psycopg
-    from psycopg import sql
-    from psycopg.conninfo import make_conninfo
-
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(uri, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return make_conninfo(uri, dbname=name)

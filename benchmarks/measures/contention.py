@@ -1,4 +1,4 @@
-"""Many conversations at once on one file, each with words of its own (nothing to share)."""
+"""Many conversations at once on one database, each with words of its own (nothing to share)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from benchmarks import results as m
-from benchmarks.measure import Bench, discard
+from benchmarks.measure import Bench
+from benchmarks.measures.reading import settle, thread
 from benchmarks.replay import Call, PutCall, areplay, prepare, replay
-from benchmarks.savers import ASYNC_SQLITE, FORKPOINT, RIDING, SQLITE, Contender, Saver
+from benchmarks.savers import Contender, Role, Saver
 
 _TOPIC = "writers"
 
@@ -22,18 +23,20 @@ _TOPIC = "writers"
 def measure_writers(bench: Bench) -> None:
     """The growing chat written by many threads, or many tasks, on one saver."""
     supersteps = bench.plan.writers * bench.plan.writer_supersteps
-    for contender in bench.turns("many writers", (SQLITE, ASYNC_SQLITE, FORKPOINT, RIDING)):
+    for contender in bench.turns(
+        "many writers", Role.STOCK, Role.POOLED_STOCK, Role.ASYNC_STOCK, Role.OURS, Role.RIDING
+    ):
         if contender.opened is not None:
             rate = supersteps / _threads(bench, contender)
-            bench.results.add(_TOPIC, m.WRITERS, contender.name, rate)
+            bench.note(contender, _TOPIC, m.WRITERS, rate)
         if contender.aopened is not None:
             rate = supersteps / asyncio.run(_tasks(bench, contender))
-            bench.results.add(_TOPIC, m.ASYNC_WRITERS, contender.name, rate)
+            bench.note(contender, _TOPIC, m.ASYNC_WRITERS, rate)
 
 
 def _threads(bench: Bench, contender: Contender) -> float:
-    path = bench.new_file()
-    with contender.open(path) as saver:
+    with bench.new_place(contender) as place, contender.open(place) as saver:
+        settle(saver)
         conversations = _conversations(bench, contender, saver)
         start_together = Barrier(len(conversations) + 1)
 
@@ -47,20 +50,17 @@ def _threads(bench: Bench, contender: Contender) -> float:
             start = perf_counter()
             for future in written:
                 future.result()
-            taken = perf_counter() - start
-    discard(path)
-    return taken
+            return perf_counter() - start
 
 
 async def _tasks(bench: Bench, contender: Contender) -> float:
-    path = bench.new_file()
-    async with contender.aopen(path) as saver:
-        conversations = _conversations(bench, contender, saver)
-        start = perf_counter()
-        await asyncio.gather(*(areplay(saver, calls) for calls in conversations))
-        taken = perf_counter() - start
-    discard(path)
-    return taken
+    with bench.new_place(contender) as place:
+        async with contender.aopen(place) as saver:
+            await saver.aget_tuple(thread("nobody"))
+            conversations = _conversations(bench, contender, saver)
+            start = perf_counter()
+            await asyncio.gather(*(areplay(saver, calls) for calls in conversations))
+            return perf_counter() - start
 
 
 def _conversations(bench: Bench, contender: Contender, saver: Saver) -> list[list[Call]]:

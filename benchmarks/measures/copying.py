@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
-from pathlib import Path
 
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from benchmarks.measures.reading import read, thread
+from benchmarks.places import Database, Place
 from benchmarks.savers import Saver
 from benchmarks.workloads.chat import MESSAGES_DELTA
 
@@ -25,19 +23,32 @@ def copy_chain(saver: Saver, source: str, checkpoint_id: str, destination: str) 
         parent = found.checkpoint["id"]
 
 
-def copy_rows(path: Path, source: str, last_id: str, destination: str) -> None:
+_TABLES = {
+    Database.SQLITE: ("checkpoints", "writes"),
+    Database.POSTGRES: ("checkpoints", "checkpoint_writes", "checkpoint_blobs"),
+}
+
+
+def copy_rows(place: Place, source: str, last_id: str, destination: str) -> None:
     """The same rows under another thread id, by SQL and behind the saver's back."""
-    with closing(sqlite3.connect(path)) as connection:
-        for table in ("checkpoints", "writes"):
-            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            listed = ", ".join(columns)
-            values = ", ".join("?" if column == "thread_id" else column for column in columns)
+    with place.connect() as connection:
+        connection.execute("BEGIN")
+        for table in _TABLES[place.database]:
+            columns = [
+                column[0]
+                for column in connection.execute(f"SELECT * FROM {table} LIMIT 0").description
+            ]
+            listed, mark = ", ".join(columns), place.mark
+            values = ", ".join(mark if column == "thread_id" else column for column in columns)
+            which, wanted = f"thread_id = {mark} AND checkpoint_ns = ''", [destination, source]
+            if "checkpoint_id" in columns:
+                which += f" AND checkpoint_id <= {mark}"
+                wanted.append(last_id)
             connection.execute(
-                f"INSERT INTO {table} ({listed}) SELECT {values} FROM {table}"
-                " WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id <= ?",
-                (destination, source, last_id),
+                f"INSERT INTO {table} ({listed}) SELECT {values} FROM {table} WHERE {which}",
+                wanted,
             )
-        connection.commit()
+        connection.execute("COMMIT")
 
 
 def copy_head(

@@ -6,12 +6,13 @@ from contextlib import ExitStack
 from functools import partial
 
 from benchmarks import results as m
-from benchmarks.measure import Bench, discard, typical_seconds
+from benchmarks.measure import Bench, typical_seconds
 from benchmarks.measures.reading import walk
 from benchmarks.replay import prepare, replay
-from benchmarks.savers import FORKPOINT, MEMORY, SQLITE, Contender, Saver
+from benchmarks.savers import Contender, Role, Saver, contenders
 
 _TOPIC = "filter"
+_ROLES = (Role.STOCK, Role.MEMORY, Role.OURS)
 
 
 def measure_filter(bench: Bench) -> None:
@@ -19,11 +20,10 @@ def measure_filter(bench: Bench) -> None:
     recording, plan = bench.recording("W5"), bench.plan
     with ExitStack() as stack:
         savers: dict[Contender, Saver] = {}
-        for contender in (SQLITE, MEMORY, FORKPOINT):
-            bench.say(f"filter: filling {contender.name}")
-            path = bench.new_file()
-            stack.callback(discard, path)
-            saver = stack.enter_context(contender.open(path))
+        for contender in contenders(bench.databases, *_ROLES):
+            bench.say(f"filter: filling {contender.name} on {contender.database.value}")
+            place = stack.enter_context(bench.new_place(contender))
+            saver = stack.enter_context(contender.open(place))
             for number in range(plan.filter_threads):
                 calls = prepare(
                     recording,
@@ -35,10 +35,10 @@ def measure_filter(bench: Bench) -> None:
                 )
                 replay(saver, calls)
             savers[contender] = saver
-        for contender in bench.turns("filter", tuple(savers)):
+        for contender in bench.turns(_TOPIC, *_ROLES):
             saver = savers[contender]
             wanted = {"user_id": f"user-{plan.filter_threads // 2}"}
             for measure, options in ((m.FILTER_ALL, {}), (m.FILTER_PAGE, {"limit": 10})):
                 listing = partial(walk, saver, None, filter=wanted, **options)
                 value = typical_seconds(listing, plan.repeats)
-                bench.results.add(_TOPIC, measure, contender.name, value * 1e3)
+                bench.note(contender, _TOPIC, measure, value * 1e3)

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import forkpoint as fp
 from benchmarks import results as m
-from benchmarks.measure import Bench, bytes_used, discard, mean, seconds, typical_seconds
+from benchmarks.measure import Bench, mean, seconds, typical_seconds
 from benchmarks.measures.copying import copy_chain, copy_head, copy_rows
-from benchmarks.measures.reading import read, thread
+from benchmarks.measures.reading import read, settle, thread
+from benchmarks.places import Database, Place
 from benchmarks.replay import call_for, prepare, renumbering, replay
-from benchmarks.savers import FORKPOINT, SQLITE, Contender, Saver
+from benchmarks.savers import Contender, Role, Saver, contenders, name_of
 from benchmarks.workloads import Put, Recording
 
 SOURCE = "source"
-BY_CHAIN = "SqliteSaver, chain"
-BY_ROWS = "SqliteSaver, rows by SQL"
-BY_HEAD = "SqliteSaver, head only"
-Copy = Callable[[Saver, Path, str, str], None]
-"""Makes a fork: saver, its file, the destination, and the id of the fork point."""
+Copy = Callable[[Saver, Place, str, str], None]
+"""Makes a fork: saver, its place, the destination, and the id of the fork point."""
 
 
 def measure_forks(bench: Bench) -> None:
@@ -40,84 +37,91 @@ def measure_forks(bench: Bench) -> None:
 
 def measure_many_forks(bench: Bench) -> None:
     """A thousand forks of one checkpoint of the delta chat."""
-    recording, topic = bench.recording("W2"), "forks"
-    point, plan = recording.root_ids[-1], bench.plan
-    copies: dict[str, tuple[Contender, Copy, int]] = {
-        BY_HEAD: (SQLITE, _copier_of_heads(recording), plan.stock_forks),
-        FORKPOINT.name: (FORKPOINT, _fork, plan.many_forks),
-    }
-    for contender in bench.turns("1,000 forks", (SQLITE, FORKPOINT)):
-        for name, (candidate, copy, count) in copies.items():
-            if candidate != contender:
-                continue
-            path = bench.new_file()
-            with contender.open(path) as saver:
-                replay(saver, prepare(recording, saver, SOURCE))
-                before = bytes_used(path)
-                start = perf_counter()
-                for number in range(count):
-                    copy(saver, path, f"fork-{number}", point)
-                taken = perf_counter() - start
-                grown = bytes_used(path) - before
-            bench.results.add(topic, m.MANY_TIME, name, taken * 1_000 / count)
-            bench.results.add(topic, m.MANY_BYTES, name, grown * 1_000 / count / 1e6)
-            discard(path)
+    recording, plan = bench.recording("W2"), bench.plan
+    point = recording.root_ids[-1]
+    for contender in bench.turns("1,000 forks", Role.STOCK, Role.OURS):
+        name, copy, count = contender.name, _FORK, plan.many_forks
+        if not contender.ours:
+            name, count = by_head(contender.database), plan.stock_forks
+            copy = _copier_of_heads(recording)
+        with bench.new_place(contender) as place, contender.open(place) as saver:
+            replay(saver, prepare(recording, saver, SOURCE))
+            before = place.bytes_used()
+            start = perf_counter()
+            for number in range(count):
+                copy(saver, place, f"fork-{number}", point)
+            taken = perf_counter() - start
+            grown = place.bytes_used() - before
+        topic = contender.topic("forks")
+        bench.results.add(topic, m.MANY_TIME, name, taken * 1_000 / count)
+        bench.results.add(topic, m.MANY_BYTES, name, grown * 1_000 / count / 1e6)
 
 
 def measure_lineage(bench: Bench) -> None:
     """Every superstep goes to a new fork of the one before; then the first one is read."""
     recording, topic, plan = bench.recording("W5"), "lineage", bench.plan
-    for contender in bench.turns("chain of forks", (FORKPOINT,)):
-        path = bench.new_file()
-        with contender.open(path) as saver:
-            times = _chain_of_forks(saver, recording, plan.generations)
-        youngest, oldest_id = f"generation-{plan.generations}", recording.root_ids[0]
-        bench.results.add(topic, m.CHAIN_FORK, contender.name, mean(times[-20:]) * 1e3)
-        for measure, config in (
-            (m.CHAIN_HEAD, thread(youngest)),
-            (m.CHAIN_OLDEST, thread(youngest, oldest_id)),
-        ):
-            with contender.open(path) as saver:
-                value = seconds(partial(read, saver, config))
-                bench.results.add(topic, measure, contender.name, value * 1e3)
-        with contender.open(path) as saver:
-            oldest = partial(read, saver, thread(youngest, oldest_id))
-            value = typical_seconds(oldest, plan.repeats)
-            bench.results.add(topic, m.CHAIN_OLDEST_WARM, contender.name, value * 1e3)
-        discard(path)
+    for contender in bench.turns("chain of forks", Role.OURS):
+        with bench.new_place(contender) as place:
+            with contender.open(place) as saver:
+                times = _chain_of_forks(saver, recording, plan.generations)
+            youngest, oldest_id = f"generation-{plan.generations}", recording.root_ids[0]
+            bench.note(contender, topic, m.CHAIN_FORK, mean(times[-20:]) * 1e3)
+            for measure, config in (
+                (m.CHAIN_HEAD, thread(youngest)),
+                (m.CHAIN_OLDEST, thread(youngest, oldest_id)),
+            ):
+                with contender.open(place) as saver:
+                    settle(saver)
+                    value = seconds(partial(read, saver, config))
+                    bench.note(contender, topic, measure, value * 1e3)
+            with contender.open(place) as saver:
+                oldest = partial(read, saver, thread(youngest, oldest_id))
+                value = typical_seconds(oldest, plan.repeats)
+                bench.note(contender, topic, m.CHAIN_OLDEST_WARM, value * 1e3)
+
+
+def by_head(database: Database) -> str:
+    """What the stock saver's quickest way to fork is called."""
+    return f"{name_of(database, Role.STOCK)}, head only"
 
 
 def _topic(recording: Recording) -> str:
     return f"fork of {recording.workload.name}"
 
 
-def _measure_at_depths(bench: Bench, recording: Recording, depths: list[int], topic: str) -> None:
-    copies: dict[Contender, dict[str, Copy]] = {
-        SQLITE: {
-            BY_CHAIN: lambda saver, path, to, point: copy_chain(saver, SOURCE, point, to),
-            BY_ROWS: lambda saver, path, to, point: copy_rows(path, SOURCE, point, to),
-            BY_HEAD: _copier_of_heads(recording),
-        },
-        FORKPOINT: {FORKPOINT.name: _fork},
+def _copies(contender: Contender, recording: Recording) -> dict[str, Copy]:
+    """The ways in which a contender can fork, by name."""
+    if contender.ours:
+        return {contender.name: _FORK}
+    return {
+        f"{contender.name}, chain": lambda saver, _, to, point: copy_chain(
+            saver, SOURCE, point, to
+        ),
+        f"{contender.name}, rows by SQL": lambda _, place, to, point: copy_rows(
+            place, SOURCE, point, to
+        ),
+        by_head(contender.database): _copier_of_heads(recording),
     }
+
+
+def _measure_at_depths(bench: Bench, recording: Recording, depths: list[int], topic: str) -> None:
     with ExitStack() as stack:
-        opened: dict[Contender, tuple[Saver, Path]] = {}
-        for contender in copies:
-            path = bench.new_file()
-            stack.callback(discard, path)
-            saver = stack.enter_context(contender.open(path))
+        opened: dict[Contender, tuple[Saver, Place]] = {}
+        for contender in contenders(bench.databases, Role.STOCK, Role.OURS):
+            place = stack.enter_context(bench.new_place(contender))
+            saver = stack.enter_context(contender.open(place))
             replay(saver, prepare(recording, saver, SOURCE))
-            opened[contender] = (saver, path)
-        for turn, contender in enumerate(bench.turns(topic, tuple(copies))):
-            saver, path = opened[contender]
-            for name, copy in copies[contender].items():
+            opened[contender] = (saver, place)
+        for turn, contender in enumerate(bench.turns(topic, Role.STOCK, Role.OURS)):
+            saver, place = opened[contender]
+            for name, copy in _copies(contender, recording).items():
                 count = bench.plan.forks_per_depth if contender.ours else 1
                 for depth in depths:
                     names = [f"{name} {turn} {depth} {number}" for number in range(count)]
                     point = recording.root_ids[depth - 1]
-                    before = bytes_used(path)
-                    times = [seconds(partial(copy, saver, path, fork, point)) for fork in names]
-                    grown = (bytes_used(path) - before) / count
+                    before = place.bytes_used()
+                    times = [seconds(partial(copy, saver, place, fork, point)) for fork in names]
+                    grown = (place.bytes_used() - before) / count
                     first_read = partial(
                         read, saver, thread(names[0]), recording.workload.delta_channels
                     )
@@ -126,16 +130,20 @@ def _measure_at_depths(bench: Bench, recording: Recording, depths: list[int], to
                         (m.FORK_BYTES, grown),
                         (m.FORK_READ, seconds(first_read) * 1e3),
                     ):
-                        bench.results.add(topic, measure.format(depth=depth), name, value)
+                        where = contender.topic(topic)
+                        bench.results.add(where, measure.format(depth=depth), name, value)
 
 
 def _copier_of_heads(recording: Recording) -> Copy:
     deltas = recording.workload.delta_channels
-    return lambda saver, path, to, point: copy_head(saver, SOURCE, point, to, deltas)
+    return lambda saver, _, to, point: copy_head(saver, SOURCE, point, to, deltas)
 
 
-def _fork(saver: Saver, path: Path, destination: str, point: str) -> None:
+def _fork(saver: Saver, place: Place, destination: str, point: str) -> None:
     _forkpoint(saver).fork_session(SOURCE, point, destination)
+
+
+_FORK: Copy = _fork
 
 
 def _forkpoint(saver: Saver) -> fp.ForkpointSaver:

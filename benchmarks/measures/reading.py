@@ -39,6 +39,11 @@ def read(saver: Saver, config: RunnableConfig, delta_channels: Sequence[str] = (
     return found
 
 
+def settle(saver: Saver) -> None:
+    """A first read that finds nothing: the saver has connected and has its tables."""
+    saver.get_tuple(thread("nobody"))
+
+
 def walk(saver: Saver, config: RunnableConfig | None, **options: Any) -> int:
     """A whole listing; returns how many checkpoints it had."""
     count = 0

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from pathlib import Path
 
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from benchmarks import results as m
-from benchmarks.measure import (
-    Bench,
-    discard,
-    last_tenth,
-    mean,
-    megabytes_on_disk,
-    seconds,
-    typical_seconds,
-)
+from benchmarks.measure import Bench, last_tenth, mean, seconds, typical_seconds
 from benchmarks.measures.limit import measure_limit
-from benchmarks.measures.reading import read, thread, timeline, walk
+from benchmarks.measures.reading import read, settle, thread, timeline, walk
+from benchmarks.places import Place
 from benchmarks.replay import areplay, prepare, replay
-from benchmarks.savers import (
-    ASYNC_SQLITE,
-    FORKPOINT,
-    MEMORY,
-    RIDING,
-    SHARING,
-    SQLITE,
-    ZSTD,
-    Contender,
-    Saver,
-)
+from benchmarks.savers import Contender, Role, Saver, contenders
 from benchmarks.workloads import Recording
 
 THREAD = "conversation"
@@ -43,42 +24,46 @@ _MOST_ASYNC_SUPERSTEPS = 1_000
 def measure_workload(bench: Bench, name: str) -> None:
     """Writes the workload with every saver, and reads it back with those that are compared."""
     recording = bench.recording(name)
-    for contender in bench.turns(name, (SQLITE, ASYNC_SQLITE, MEMORY, FORKPOINT, RIDING, ZSTD)):
+    for contender in bench.turns(
+        name, Role.STOCK, Role.ASYNC_STOCK, Role.MEMORY, Role.OURS, Role.RIDING, Role.ZSTD
+    ):
         if contender.opened is not None:
-            _measure_sync(bench, recording, contender)
+            with bench.new_place(contender) as place:
+                _measure_sync(bench, recording, contender, place)
         if contender.aopened is not None:
-            _measure_async(bench, recording, contender)
+            with bench.new_place(contender) as place:
+                _measure_async(bench, recording, contender, place)
 
 
-def _measure_sync(bench: Bench, recording: Recording, contender: Contender) -> None:
-    topic, path = recording.workload.name, bench.new_file()
-    with contender.open(path) as saver:
+def _measure_sync(bench: Bench, recording: Recording, contender: Contender, place: Place) -> None:
+    topic = recording.workload.name
+    with contender.open(place) as saver:
+        settle(saver)
         calls = prepare(recording, saver, THREAD, durability=contender.durability)
         times = replay(saver, calls)
-        bench.results.add(topic, m.SUPERSTEP, contender.name, mean(times) * 1e3)
-        bench.results.add(topic, m.TAIL, contender.name, mean(last_tenth(times)) * 1e3)
+        bench.note(contender, topic, m.SUPERSTEP, mean(times) * 1e3)
+        bench.note(contender, topic, m.TAIL, mean(last_tenth(times)) * 1e3)
         if isinstance(saver, InMemorySaver):
-            bench.results.add(topic, m.DISK, contender.name, _megabytes_in_memory(saver))
+            bench.note(contender, topic, m.DISK, _megabytes_in_memory(saver))
             _measure_pages(bench, recording, contender, saver)
-    if contender.on_disk:
-        bench.results.add(topic, m.DISK, contender.name, megabytes_on_disk(path))
-    if contender in (SQLITE, FORKPOINT, ZSTD):
-        _measure_single_reads(bench, recording, contender, path)
-    if contender in (SQLITE, FORKPOINT):
-        with contender.open(path) as saver:
+            return
+    bench.note(contender, topic, m.DISK, place.megabytes())
+    if contender.role in (Role.STOCK, Role.OURS, Role.ZSTD):
+        _measure_single_reads(bench, recording, contender, place)
+    if contender.role in (Role.STOCK, Role.OURS):
+        with contender.open(place) as saver:
+            settle(saver)
             _measure_pages(bench, recording, contender, saver)
             _measure_timeline(bench, recording, contender, saver)
-    if contender == FORKPOINT:
-        _measure_shared_reads(bench, recording, path)
-        measure_limit(bench, recording, path, len(calls))
-    discard(path)
+    if contender.role is Role.OURS:
+        _measure_shared_reads(bench, recording, contender, place)
+        measure_limit(bench, recording, place, len(calls))
 
 
-def _measure_async(bench: Bench, recording: Recording, contender: Contender) -> None:
-    path = bench.new_file()
-
+def _measure_async(bench: Bench, recording: Recording, contender: Contender, place: Place) -> None:
     async def run() -> float:
-        async with contender.aopen(path) as saver:
+        async with contender.aopen(place) as saver:
+            await saver.aget_tuple(thread("nobody"))
             calls = prepare(
                 recording,
                 saver,
@@ -89,12 +74,11 @@ def _measure_async(bench: Bench, recording: Recording, contender: Contender) -> 
             return mean(await areplay(saver, calls))
 
     value = asyncio.run(run()) * 1e3
-    bench.results.add(recording.workload.name, m.ASYNC_SUPERSTEP, contender.name, value)
-    discard(path)
+    bench.note(contender, recording.workload.name, m.ASYNC_SUPERSTEP, value)
 
 
 def _measure_single_reads(
-    bench: Bench, recording: Recording, contender: Contender, path: Path
+    bench: Bench, recording: Recording, contender: Contender, place: Place
 ) -> None:
     topic, deltas = recording.workload.name, recording.workload.delta_channels
     latest = thread(THREAD)
@@ -102,33 +86,32 @@ def _measure_single_reads(
     for _ in range(bench.plan.repeats):
 
         def open_and_read() -> None:
-            with contender.open(path) as saver:
+            with contender.open(place) as saver:
                 read(saver, latest, deltas)
 
-        bench.results.add(topic, m.OPEN_LATEST, contender.name, seconds(open_and_read) * 1e3)
+        bench.note(contender, topic, m.OPEN_LATEST, seconds(open_and_read) * 1e3)
         for measure, config in ((m.LATEST_COLD, latest), (m.OLD_COLD, old)):
-            with contender.open(path) as saver:
-                _set_up(saver)
+            with contender.open(place) as saver:
+                settle(saver)
                 value = seconds(partial(read, saver, config, deltas))
-                bench.results.add(topic, measure, contender.name, value * 1e3)
-    with contender.open(path) as saver:
+                bench.note(contender, topic, measure, value * 1e3)
+    with contender.open(place) as saver:
         for measure, config in ((m.LATEST_WARM, latest), (m.OLD_WARM, old)):
             value = typical_seconds(partial(read, saver, config, deltas), bench.plan.repeats)
-            bench.results.add(topic, measure, contender.name, value * 1e3)
+            bench.note(contender, topic, measure, value * 1e3)
 
 
 def _measure_pages(bench: Bench, recording: Recording, contender: Contender, saver: Saver) -> None:
     """Pages and walks on a saver that has just been opened."""
     topic, whole = recording.workload.name, thread(THREAD)
-    _set_up(saver)
     page = partial(walk, saver, whole, limit=_PAGE)
-    bench.results.add(topic, m.PAGE, contender.name, seconds(page) * 1e3)
-    bench.results.add(topic, m.PAGE_WARM, contender.name, seconds(page) * 1e3)
+    bench.note(contender, topic, m.PAGE, seconds(page) * 1e3)
+    bench.note(contender, topic, m.PAGE_WARM, seconds(page) * 1e3)
     graph = recording.workload.build(saver, False)
     value = seconds(lambda: list(graph.get_state_history(thread(THREAD), limit=_PAGE)))
-    bench.results.add(topic, m.HISTORY, contender.name, value * 1e3)
+    bench.note(contender, topic, m.HISTORY, value * 1e3)
     value = seconds(partial(walk, saver, whole))
-    bench.results.add(topic, m.WALK, contender.name, len(recording.root_ids) / value)
+    bench.note(contender, topic, m.WALK, len(recording.root_ids) / value)
 
 
 def _measure_timeline(
@@ -137,36 +120,33 @@ def _measure_timeline(
     """Ours by `timeline`; what a user of the stock saver has instead is the state history."""
     topic = recording.workload.name
     if not contender.ours:
-        value = bench.results.samples[topic][m.HISTORY][contender.name][-1]
-        bench.results.add(topic, m.TIMELINE, contender.name, value)
+        value = bench.results.last(contender.topic(topic), m.HISTORY, contender.name)
+        bench.note(contender, topic, m.TIMELINE, value)
         return
     value = typical_seconds(partial(timeline, saver, THREAD), bench.plan.repeats)
-    bench.results.add(topic, m.TIMELINE, contender.name, value * 1e3)
+    bench.note(contender, topic, m.TIMELINE, value * 1e3)
 
 
-def _measure_shared_reads(bench: Bench, recording: Recording, path: Path) -> None:
+def _measure_shared_reads(
+    bench: Bench, recording: Recording, contender: Contender, place: Place
+) -> None:
     topic, deltas = recording.workload.name, recording.workload.delta_channels
     for _ in range(bench.plan.repeats):
-        with FORKPOINT.open(path) as saver:
+        with contender.open(place) as saver:
+            settle(saver)
             value = seconds(partial(timeline, saver, THREAD))
-            bench.results.add(topic, m.TIMELINE_COLD, FORKPOINT.name, value * 1e3)
-    with SHARING.open(path) as saver:
+            bench.note(contender, topic, m.TIMELINE_COLD, value * 1e3)
+    (sharing,) = contenders([contender.database], Role.SHARING)
+    with sharing.open(place) as saver:
         latest = partial(read, saver, thread(THREAD), deltas)
         value = typical_seconds(latest, bench.plan.repeats)
-        bench.results.add(topic, m.LATEST_WARM, SHARING.name, value * 1e3)
+        bench.note(sharing, topic, m.LATEST_WARM, value * 1e3)
         page = partial(walk, saver, thread(THREAD), limit=_PAGE)
         page()
-        value = seconds(page)
-        bench.results.add(topic, m.PAGE_WARM, SHARING.name, value * 1e3)
+        bench.note(sharing, topic, m.PAGE_WARM, seconds(page) * 1e3)
         graph = recording.workload.build(saver, False)
         value = seconds(lambda: list(graph.get_state_history(thread(THREAD), limit=_PAGE)))
-        bench.results.add(topic, m.HISTORY, SHARING.name, value * 1e3)
-
-
-def _set_up(saver: Saver) -> None:
-    """The stock saver creates its tables on first use; that is not part of a read."""
-    if isinstance(saver, SqliteSaver):
-        saver.setup()
+        bench.note(sharing, topic, m.HISTORY, value * 1e3)
 
 
 def _megabytes_in_memory(saver: InMemorySaver) -> float:

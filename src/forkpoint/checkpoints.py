@@ -17,8 +17,9 @@ from langgraph.types import Send
 
 from forkpoint.errors import SerializationError
 from forkpoint.model import TimelineEntry
+from forkpoint.store.cells import Encoded
 from forkpoint.store.reading import TimelineRow
-from forkpoint.store.records import StoredCheckpoint
+from forkpoint.store.records import NewCheckpoint, StoredCheckpoint
 from forkpoint.store.terms import canonical_json
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -157,6 +158,36 @@ def metadata_parts(
     return constant, step, changing, opaque
 
 
+def new_checkpoint(
+    checkpoint: Mapping[str, Any],
+    entries: Mapping[str, Any],
+    *,
+    parent: str | None,
+    changed: frozenset[str],
+    to_cell: ToCell,
+    encode: Callable[[str, Any], Encoded],
+) -> NewCheckpoint:
+    """A checkpoint and its metadata as the store takes them. `changed` are channels whose value
+    may differ from the parent's although the version is the same."""
+    constant, step, changing, opaque = metadata_parts(entries, to_cell)
+    extra = Extra.of(checkpoint, changing, opaque, to_cell)
+    parents = entries.get("parents")
+    return NewCheckpoint(
+        id=checkpoint["id"],
+        parent=parent,
+        step=step,
+        versions=checkpoint["channel_versions"],
+        values=checkpoint["channel_values"],
+        changed=changed,
+        encode=encode,
+        seen=checkpoint["versions_seen"],
+        metadata=constant,
+        extra=extra.packed(),
+        begins_turn=extra.title is not None,
+        root=parents.get("") if isinstance(parents, dict) else None,
+    )
+
+
 def stored_metadata(
     record: StoredCheckpoint, extra: Extra, opaque: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -170,6 +201,27 @@ def stored_metadata(
 def replayed_channels(stored: Any) -> Sequence[str]:
     """Delta channels that a checkpoint has no value of: LangGraph counts steps since their last."""
     return list(Extra.unpacked(stored).changing.get("counters_since_delta_snapshot") or ())
+
+
+def stored_time(stored: Any) -> int | None:
+    """When a checkpoint says that it was made, in microseconds since 1970; None if it does not."""
+    moment = stored[_TIME]
+    if isinstance(moment, str):
+        try:
+            parsed = datetime.fromisoformat(moment)
+        except ValueError:
+            return None
+        if parsed.tzinfo is None:
+            parsed = parsed.replace(tzinfo=UTC)
+        moment = (parsed - _EPOCH) // _MICROSECOND
+    return moment if isinstance(moment, int) else None
+
+
+def root_id(stored: Any) -> str | None:
+    """The root checkpoint that a subgraph's checkpoint belongs to, as it says itself."""
+    parents = Extra.unpacked(stored).changing.get("parents")
+    root = parents.get("") if isinstance(parents, Mapping) else None
+    return root if isinstance(root, str) else None
 
 
 def turn_title(start: Any) -> str | None:

@@ -47,7 +47,7 @@ _SERIALIZER_NAMES = {kind: name for name, kind in _SERIALIZER_KINDS.items()}
 _MSGPACK = 3
 _OTHER_KIND = 15
 _FIRST_MESSAGE_KIND = 16
-_MESSAGE_CLASSES: tuple[type[BaseMessage], ...] = (
+MESSAGE_CLASSES: tuple[type[BaseMessage], ...] = (
     HumanMessage,
     AIMessage,
     ToolMessage,
@@ -57,8 +57,8 @@ _MESSAGE_CLASSES: tuple[type[BaseMessage], ...] = (
     ChatMessage,
 )
 #: Appended to only: the position is stored.
-_MESSAGE_PREFIX = {cls: bytes([_FIRST_MESSAGE_KIND + i]) for i, cls in enumerate(_MESSAGE_CLASSES)}
-_LAST_MESSAGE_KIND = _FIRST_MESSAGE_KIND + len(_MESSAGE_CLASSES) - 1
+_MESSAGE_PREFIX = {cls: bytes([_FIRST_MESSAGE_KIND + i]) for i, cls in enumerate(MESSAGE_CLASSES)}
+_LAST_MESSAGE_KIND = _FIRST_MESSAGE_KIND + len(MESSAGE_CLASSES) - 1
 
 _PACK_OPTION = (
     ormsgpack.OPT_NON_STR_KEYS
@@ -195,7 +195,7 @@ class Codec:
         kind = cell[0]
         if _FIRST_MESSAGE_KIND <= kind <= _LAST_MESSAGE_KIND:
             return _build_message(
-                _MESSAGE_CLASSES[kind - _FIRST_MESSAGE_KIND],
+                MESSAGE_CLASSES[kind - _FIRST_MESSAGE_KIND],
                 _unpackb(cell[1:], option=_UNPACK_OPTION),
             )
         if kind == _MSGPACK and self._strict_unpack is not None:
@@ -216,7 +216,7 @@ class Codec:
         """The values of many cells."""
         values: list[Any] = []
         append = values.append
-        classes = _MESSAGE_CLASSES
+        classes = MESSAGE_CLASSES
         for cell in cells:
             kind = cell[0]
             if _FIRST_MESSAGE_KIND <= kind <= _LAST_MESSAGE_KIND:

@@ -6,6 +6,7 @@ A saver makes a new one of these when its serializer is replaced (`with_allowlis
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any, cast
 
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
@@ -18,10 +19,10 @@ from forkpoint.configs import config_of
 from forkpoint.errors import DatabaseError, DeserializationError
 from forkpoint.store.cells import Encoded, KeyedVault, OpenVault, Seq, Vault
 from forkpoint.store.database import Store as Plumbing
+from forkpoint.store.exporting import DIGEST_KEY
 from forkpoint.store.records import StoredCheckpoint
 from forkpoint.store.terms import Remembered
 
-_HASH_KEY = "value_digest_key"
 _SHARED_MESSAGES = 50_000
 _SHARED_LISTS = 500
 
@@ -146,23 +147,32 @@ class Decoder:
 def _vault(store: Plumbing, serde: SerializerProtocol) -> Vault:
     if not isinstance(serde, EncryptedSerializer):
         return OpenVault()
-    cipher = serde.cipher
-
-    def encrypt(data: bytes) -> bytes:
-        name, sealed = cipher.encrypt(data)
-        label = name.encode()
-        return bytes((len(label),)) + label + sealed
-
-    def decrypt(data: bytes) -> bytes:
-        start = 1 + data[0]
-        try:
-            return cipher.decrypt(data[1:start].decode(), data[start:])
-        except Exception as error:
-            raise DatabaseError(
-                f"an encrypted value cannot be opened ({error}): is this the key it was "
-                "written with?"
-            ) from error
-
-    stored = store.setting(_HASH_KEY, lambda: encrypt(os.urandom(32)))
+    stored = store.setting(DIGEST_KEY, lambda: _encrypt(serde, os.urandom(32)))
     assert stored is not None
-    return KeyedVault(encrypt, decrypt, decrypt(stored))
+    return keyed_vault(serde, stored)
+
+
+def keyed_vault(serde: EncryptedSerializer, stored_key: bytes) -> Vault:
+    """The vault of an encrypting serializer, with the key of digests that a database holds.
+
+    Raises `DatabaseError` when that was encrypted with another key.
+    """
+    return KeyedVault(
+        partial(_encrypt, serde), partial(_decrypt, serde), _decrypt(serde, stored_key)
+    )
+
+
+def _encrypt(serde: EncryptedSerializer, data: bytes) -> bytes:
+    name, sealed = serde.cipher.encrypt(data)
+    label = name.encode()
+    return bytes((len(label),)) + label + sealed
+
+
+def _decrypt(serde: EncryptedSerializer, data: bytes) -> bytes:
+    start = 1 + data[0]
+    try:
+        return serde.cipher.decrypt(data[1:start].decode(), data[start:])
+    except Exception as error:
+        raise DatabaseError(
+            f"an encrypted value cannot be opened ({error}): is this the key it was written with?"
+        ) from error

@@ -7,6 +7,8 @@ so code that catches the builtin classes keeps working.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ForkpointError(Exception):
     """Base of every error that Forkpoint raises on purpose."""
@@ -37,8 +39,21 @@ class CheckpointNotFoundError(NotFoundError):
     session's)."""
 
 
+class LabelNotFoundError(NotFoundError):
+    """The session itself has no label of this name."""
+
+
 class ConflictError(ForkpointError):
     """Somebody else changed what this operation was about to change; nothing was written."""
+
+
+class SessionHasForksError(ConflictError):
+    """The session was to be deleted only if nothing was forked from it. `forks` are the sessions
+    that were; nothing was deleted."""
+
+    def __init__(self, message: str, forks: Sequence[str]) -> None:
+        super().__init__(message)
+        self.forks = tuple(forks)
 
 
 class DestinationNotEmptyError(ConflictError):
@@ -125,5 +140,18 @@ class DatabaseBusyError(DatabaseError):
     """Another process held the write lock for longer than the store was told to wait."""
 
 
+class ConnectionLostError(DatabaseError):
+    """The database server cannot be reached, or went away in the middle of a read. What writes
+    had been acknowledged is there; a write that raises this was not made."""
+
+
 class StoreClosedError(DatabaseError):
     """The store was closed."""
+
+
+class ArchiveError(ForkpointError):
+    """A file is no archive of a session, or not the one that was written. Nothing was imported."""
+
+
+class NewerArchiveError(ArchiveError):
+    """The archive was written by a newer Forkpoint, and holds what this one does not know."""

@@ -259,3 +259,279 @@ class Fork:
     @property
     def ref(self) -> CheckpointRef:
         return CheckpointRef(self.session_id, self.checkpoint_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name for a checkpoint of a session, usable wherever its id is."""
+
+    name: str
+    checkpoint_id: str
+    created: str
+    """When the name was given, ISO-8601, UTC."""
+    inherited: bool = False
+    """True when a session that this one was forked from gave the name, before the fork."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionReport:
+    """What a deletion took away, and what goes on without it."""
+
+    session_id: str
+    deleted: tuple[str, ...]
+    """Sessions, in the order in which they were deleted."""
+    kept: tuple[str, ...] = ()
+    """Sessions forked from a deleted one, which keep all that they read through it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetachReport:
+    """What became of a session that was to stand on its own."""
+
+    session_id: str
+    detached: bool
+    """False when it stood on its own already: nothing was changed."""
+    checkpoints: int
+    """Rows that it read through its source before, and has itself now."""
+    writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What went into an archive."""
+
+    session_id: str
+    path: str
+    checkpoints: int
+    """Of all namespaces; those that a fork inherits are its own in the archive."""
+    writes: int
+    values: int
+    """Shared values, each once."""
+    bytes: int
+    """Of the file."""
+    sha256: str
+    """The checksum that the file ends with, in hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What came out of an archive."""
+
+    session_id: str
+    exported_as: str
+    """The session's id where it was exported."""
+    checkpoints: int
+    writes: int
+    values: int
+    bytes: int
+    """Of the file."""
+    sha256: str
+    forked_from: ForkOrigin | None = None
+    skipped: tuple[str, ...] = ()
+    """Parts that a newer version wrote, and that can be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedThread:
+    """A thread that was not brought in, or is not known to be there as it was."""
+
+    thread_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StockImport:
+    """What was brought in from the database of one of LangGraph's savers."""
+
+    threads: int
+    """Threads that are there now, each compared with its source."""
+    checkpoints: int
+    """Written now."""
+    writes: int
+    """Pending writes that were written now."""
+    already_there: int
+    """Checkpoints that an earlier import had brought."""
+    without_parent: int
+    """Checkpoints whose parent the source no longer has; here they have none."""
+    refused: tuple[RefusedThread, ...]
+    seconds: float
+    """All in all: reading, writing, and comparing both sides."""
+
+    @property
+    def checkpoints_per_second(self) -> float:
+        """Of those that were written now."""
+        return self.checkpoints / self.seconds if self.seconds else 0.0
+
+
+FindingKind = Literal[
+    "file",
+    "value",
+    "reference",
+    "list",
+    "row",
+    "lane",
+    "parent",
+    "history",
+    "root",
+    "head",
+    "early",
+    "orphan",
+    "family",
+    "counter",
+    "tick",
+    "lineage",
+    "label",
+    "metadata",
+    "unreachable",
+]
+"""What a finding is about; the page about `forkpoint doctor` says what each kind means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a database that should be otherwise."""
+
+    kind: FindingKind
+    severity: Literal["error", "warning", "info"]
+    """``error``: something cannot be read, or is read wrongly. ``warning``: nobody reads anything
+    wrong yet, but something is left over or missing. ``info``: nothing is wrong."""
+    where: str
+    text: str
+    repairable: bool
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Numbers of rows and the like, by which the place is found again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What an examination of a database found."""
+
+    findings: tuple[Finding, ...]
+    sessions: int
+    """Sessions examined, deleted ones included."""
+    checkpoints: int
+    values: int
+    """Shared values, each read and compared with its digest."""
+
+    @property
+    def sound(self) -> bool:
+        """True when there is nothing but what is worth knowing."""
+        return all(finding.severity == "info" for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What became of the findings of a diagnosis."""
+
+    repaired: tuple[Finding, ...]
+    passed: tuple[Finding, ...]
+    """Findings that were not there any more when they were looked at again."""
+    remaining: tuple[Finding, ...]
+    """Findings that cannot be repaired without guessing what was stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedSession:
+    """What a collection took from a session, or would."""
+
+    session_id: str
+    checkpoints: int
+    """That left the session's view."""
+    rows: int
+    """Of checkpoints and of writes, that were removed for good. Fewer than left the view where a
+    fork or a delta channel still needs them; more where such a need has ended."""
+    bytes: int
+    """In these rows. The values they referred to are shared, and counted by family."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedFamily:
+    """What a collection took from a session, its forks and theirs, which share their values."""
+
+    root: str
+    """The session that all of them come from."""
+    values: int
+    """That nobody refers to any more."""
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionReport:
+    """What a collection did, or, after a dry run, would do."""
+
+    dry_run: bool
+    sessions: tuple[CollectedSession, ...]
+    """Only those that lost something."""
+    families: tuple[CollectedFamily, ...]
+    """Those of which rows have gone since they were last swept."""
+    given_back: int = 0
+    """Bytes by which the database became smaller."""
+    free: int | None = None
+    """Bytes that it holds for what will be written next; None where that is not known."""
+
+    @property
+    def checkpoints(self) -> int:
+        """How many left their session's view."""
+        return sum(session.checkpoints for session in self.sessions)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were removed for good."""
+        return sum(session.rows for session in self.sessions)
+
+    @property
+    def values(self) -> int:
+        """How many shared values were removed."""
+        return sum(family.values for family in self.families)
+
+    @property
+    def bytes(self) -> int:
+        """In rows and values together."""
+        in_rows = sum(session.bytes for session in self.sessions)
+        return in_rows + sum(family.bytes for family in self.families)
+
+
+@dataclass(frozen=True, slots=True)
+class StandingCheckpoint:
+    """A checkpoint of an erased session that a fork still reads."""
+
+    checkpoint_id: str
+    namespace: str
+    forks: tuple[str, ...]
+    """The sessions that stand on the erased one, directly or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldValues:
+    """What another session holds of an erased one: the same values, which the two shared."""
+
+    session_id: str
+    values: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureReport:
+    """What an erasure removed, and what is left elsewhere."""
+
+    session_id: str
+    rows: int
+    """Of checkpoints and of writes, that were removed for good."""
+    values: int
+    """Removed because nobody else refers to them."""
+    bytes: int
+    """In these rows and values."""
+    held: tuple[HeldValues, ...]
+    """By session, what others still hold: forks, and sessions that the erased one came from."""
+    standing: tuple[StandingCheckpoint, ...]
+    """Checkpoints of the erased session that stay, unseen, because forks read through them."""
+    given_back: int
+    """Bytes by which the database became smaller."""
+    gone: bool
+    """Whether what was removed is gone from the database's files too. False when another process
+    was reading all the time: it goes when the next erasure or collection comes through."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing of the session is left anywhere."""
+        return self.gone and not self.held and not self.standing

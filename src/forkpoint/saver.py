@@ -13,6 +13,7 @@ does one documented thing:
 - A metadata filter matches where the key is present with an equal JSON value: ``True`` is not
 ``1``, ``None`` matches only a stored null, nested values are compared whole.
 - A value that cannot be rebuilt as what it was raises `DeserializationError`.
+- A label of a checkpoint of the root namespace is taken wherever an id is; results name the id.
 - What returned is durable, whatever the run's durability. Where LangGraph saves a task's writes
   beside the run (durability ``"async"`` and ``"exit"``), they wait up to a millisecond for the
   transaction of the next checkpoint, and both cost one commit.
@@ -29,7 +30,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import random
 from typing import Any, TypeVar, cast
@@ -48,7 +49,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 
-from forkpoint.checkpoints import Extra, metadata_parts, timeline_entry
+from forkpoint.checkpoints import new_checkpoint, timeline_entry
 from forkpoint.configs import (
     Address,
     address_of,
@@ -69,7 +70,7 @@ from forkpoint.errors import (
     DeserializationError,
     InvalidArgumentError,
 )
-from forkpoint.filters import all_of, in_namespace, metadata_filter
+from forkpoint.filters import Accept, all_of, in_namespace, metadata_filter
 from forkpoint.model import ForkOrigin, PendingPolicy, TimelineEntry
 from forkpoint.store.checks import (
     check_bool,
@@ -79,14 +80,15 @@ from forkpoint.store.checks import (
     check_namespace,
     check_optional_text,
     check_session_id,
+    check_task_path,
 )
 from forkpoint.store.database import Store
 from forkpoint.store.forking import InnerPoint
+from forkpoint.store.labels import may_be_label
 from forkpoint.store.records import (
     ALL_WRITES,
     NO_WRITES,
     Carry,
-    NewCheckpoint,
     NewWrite,
     StoredCheckpoint,
 )
@@ -223,26 +225,39 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
                     check_namespace("before", spot.get("checkpoint_ns", namespace or "")),
                     check_checkpoint_id("before", spot["checkpoint_id"]),
                 )
-        vault = self._decoder.vault
-        reader = self.store.reader
         checkpoint_id = configurable.get("checkpoint_id")
         if thread_id is None:
             if start is not None and start[0] is None:
                 raise InvalidArgumentError("before", "needs a thread_id when config has none")
-            return reader.everywhere(
-                vault,
+            return self.store.reader.everywhere(
+                self._decoder.vault,
                 before=cast(tuple[str, str, str] | None, start),
                 holding=holding,
                 accept=all_of(accept, in_namespace(namespace)),
                 limit=limit,
             )
+        wanted = None
         if checkpoint_id:
             wanted = check_checkpoint_id("checkpoint_id", checkpoint_id)
-            accept = all_of(accept, lambda record: record.id == wanted)
-        return reader.checkpoints(
+        return self._pages_of(thread_id, namespace, wanted, start, holding, accept, limit)
+
+    def _pages_of(
+        self,
+        thread_id: str,
+        namespace: str | None,
+        wanted: str | None,
+        start: tuple[str | None, str, str] | None,
+        holding: Sequence[tuple[str, Any]],
+        accept: Accept | None,
+        limit: int | None,
+    ) -> Iterator[Sequence[StoredCheckpoint]]:
+        if wanted is not None:
+            named = self._named(thread_id, namespace or "", wanted)
+            accept = all_of(accept, lambda record: record.id == named)
+        yield from self.store.reader.checkpoints(
             thread_id,
             namespace,
-            vault,
+            self._decoder.vault,
             before=None if start is None else start[1:],
             holding=holding,
             accept=accept,
@@ -251,6 +266,12 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
             # (durability "exit"). Of such an id only the time in it can be compared.
             guess_before=True,
         )
+
+    def _named(self, thread_id: str, namespace: str, checkpoint_id: str) -> str:
+        """The id of the checkpoint that a text names, if it is a label; else the text."""
+        if namespace:
+            return checkpoint_id
+        return self.store.labeller.resolved(thread_id, checkpoint_id)
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -323,31 +344,25 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         codec = decoder.codec
         checkpoint_id = checkpoint["id"]
         entries = get_checkpoint_metadata(config, metadata)
-        constant, step, changing, opaque = metadata_parts(entries, codec.cell)
-        extra = Extra.of(checkpoint, changing, opaque, codec.cell)
-        parents = entries.get("parents")
         counters = entries.get("counters_since_delta_snapshot")
         if isinstance(counters, Mapping) and counters:
             self._delta_channels.remember(address.thread_id, frozenset(counters))
-        self.store.writer.put(
-            address.thread_id,
-            address.namespace,
-            NewCheckpoint(
-                id=checkpoint_id,
-                parent=address.checkpoint_id,
-                step=step,
-                versions=checkpoint["channel_versions"],
-                values=checkpoint["channel_values"],
-                changed=frozenset(new_versions),
-                encode=codec.encode_channel,
-                seen=checkpoint["versions_seen"],
-                metadata=constant,
-                extra=extra.packed(),
-                begins_turn=extra.title is not None,
-                root=parents.get("") if isinstance(parents, dict) else None,
-            ),
-            decoder.vault,
+        new = new_checkpoint(
+            checkpoint,
+            entries,
+            parent=address.checkpoint_id,
+            changed=frozenset(new_versions),
+            to_cell=codec.cell,
+            encode=codec.encode_channel,
         )
+        store = partial(self.store.writer.put, address.thread_id, address.namespace)
+        try:
+            store(new, decoder.vault)
+        except CheckpointNotFoundError:
+            parent = self._named(address.thread_id, address.namespace, new.parent or "")
+            if parent == new.parent:
+                raise
+            store(replace(new, parent=parent), decoder.vault)
         return config_of(address.thread_id, address.namespace, checkpoint_id)
 
     def put_writes(
@@ -364,7 +379,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         """
         check_writes(writes)
         address = address_of(config)
-        if not self._may_join_next(config, writes):
+        if not self._may_join_next(config, address, writes):
             self._queue_writes(address, writes, task_id, task_path, None)
             return
         durable = threading.Event()
@@ -379,13 +394,17 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         if failures[0] is not None:
             raise failures[0]
 
-    def _may_join_next(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]]) -> bool:
+    def _may_join_next(
+        self, config: RunnableConfig, address: Address, writes: Sequence[tuple[str, Any]]
+    ) -> bool:
         """Whether a task's writes may wait a moment for the next checkpoint's transaction.
 
         LangGraph saves them beside the run, so waiting costs the run nothing; except that it holds
         a checkpoint back until the writes to its delta channels are stored.
         """
         if not runs_beside(config):
+            return False
+        if address.checkpoint_id is None or may_be_label(address.checkpoint_id):
             return False
         deltas = self._delta_channels.get(config["configurable"].get("thread_id", ""))
         return deltas is None or all(channel not in deltas for channel, _ in writes)
@@ -399,8 +418,9 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         done: Callable[[BaseException | None], None] | None,
     ) -> None:
         checkpoint_id = check_checkpoint_id("checkpoint_id", address.checkpoint_id)
+        checkpoint_id = self._named(address.thread_id, address.namespace, checkpoint_id)
         check_checkpoint_id("task_id", task_id)
-        check_namespace("task_path", task_path)
+        check_task_path("task_path", task_path)
         decoder = self._decoder
         encoded = [
             NewWrite(
@@ -494,6 +514,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         if request_id is not None:
             check_checkpoint_id("request_id", request_id)
         live, past = _CARRIED[pending]
+        checkpoint_id = self._named(source, namespace, checkpoint_id)
         root_id, without, inner = checkpoint_id, frozenset[str](), tuple[InnerPoint, ...]()
         if namespace:
             root_id, without, inner = self._inside(source, checkpoint_id, namespace)
@@ -642,7 +663,7 @@ class ForkpointSaver(BaseCheckpointSaver[int]):
         """`put_writes`, without blocking the event loop."""
         check_writes(writes)
         address = address_of(config)
-        if not self._may_join_next(config, writes):
+        if not self._may_join_next(config, address, writes):
             await self._in_thread(partial(self.put_writes, config, writes, task_id, task_path))
             return
         loop = asyncio.get_running_loop()

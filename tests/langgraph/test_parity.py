@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,25 +68,25 @@ def test_same_as_in_memory_saver(
     scenario: Scenario,
     durability: Durability,
     asynchronous: bool,
-    database: Path,
+    url: str,
     ticking_ids: Callable[[], None],
 ) -> None:
     ticking_ids()
     theirs = run(scenario, InMemorySaver(), durability, asynchronous)
     ticking_ids()
-    with fp.open(str(database)) as store:
+    with fp.open(url) as store:
         ours = run(scenario, store.saver(), durability, asynchronous)
         assert_same(ours, theirs)
-    with fp.open(str(database)) as store:
+    with fp.open(url) as store:
         assert saver_content(store.saver(), "thread") == theirs["stored"], "after a reopen"
 
 
 @EVERY_SCENARIO
 def test_same_with_shared_values(
-    scenario: Scenario, database: Path, ticking_ids: Callable[[], None]
+    scenario: Scenario, url: str, ticking_ids: Callable[[], None]
 ) -> None:
     ticking_ids()
     theirs = run(scenario, InMemorySaver(), "sync", False)
     ticking_ids()
-    with fp.open(str(database), compress=False) as store:
+    with fp.open(url, compress=False) as store:
         assert_same(run(scenario, store.saver(share_values=True), "sync", False), theirs)

@@ -202,6 +202,10 @@ class Model:
                 new.writes[record.key] = copy.deepcopy(old.writes[record.key])
         self.threads[target] = new
 
+    def detach(self, thread: str) -> None:
+        for record in self.threads[thread].records.values():
+            record.inherited = False
+
     def delete(self, thread: str) -> None:
         gone = self.threads.pop(thread)
         self.deleted[thread] = [record.key for record in gone.visible()]

@@ -311,6 +311,29 @@ class SaverMachine(RuleBasedStateMachine):
         self._saver(data).copy_thread(source, name)
         self.model.copy_thread(source, name)
 
+    @precondition(lambda self: self._has_roots())
+    @rule(data=st.data())
+    def detach(self, data: st.DataObject) -> None:
+        """A fork stands on its own; what it and its forks show stays as it is."""
+        name = self._thread_with_roots(data)
+        store = self.stores[data.draw(st.integers(0, 1), label="store")]
+        store.detach(name)
+        assert not store.detach(name).detached
+        self.model.detach(name)
+
+    @precondition(lambda self: self._has_roots() and len(self.model.threads) < 9)
+    @rule(data=st.data())
+    def move(self, data: st.DataObject) -> None:
+        """A thread goes into a file, and comes out of it under another name."""
+        source = self._thread_with_roots(data)
+        name = self._new_name("moved")
+        archive = self.directory / "archive"
+        self.stores[data.draw(st.integers(0, 1), label="from")].export(source, archive)
+        self.stores[data.draw(st.integers(0, 1), label="to")].import_session(archive, name)
+        archive.unlink()
+        self.model.copy_thread(source, name)
+        self.model.detach(name)
+
     @precondition(lambda self: len(self.model.threads) > 1)
     @rule(data=st.data())
     def delete(self, data: st.DataObject) -> None:

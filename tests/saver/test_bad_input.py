@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ ODD_IDS = [
     "\U0001f600é中\u202e",
     " ",
     "line\nbreak\ttab",
-    "x" * 2000,
+    # As long as an id may be, and no shorter when it is compressed.
+    "".join(sha256(bytes([number])).hexdigest() for number in range(16))[:1000],
     "a:b|c",
     "../../etc/passwd",
     "null",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -18,26 +18,31 @@ import forkpoint as fp
 CAPABILITIES = sorted(capability.value for capability in ALL_CAPABILITIES)
 
 
-async def _report(url_of: dict[str, Any], share_values: bool) -> CapabilityReport:
+async def _report(new_url: Callable[[], str], share_values: bool) -> CapabilityReport:
     """Run the suite; each capability gets a fresh store, as the suite asks for."""
-    made = 0
 
-    @checkpointer_test(name=f"ForkpointSaver({url_of}, share_values={share_values})")
+    @checkpointer_test(name=f"ForkpointSaver({new_url()}, share_values={share_values})")
     async def checkpointer() -> AsyncGenerator[BaseCheckpointSaver[int], None]:
-        nonlocal made
-        made += 1
-        directory = url_of.get("directory")
-        url = f"sqlite:///{directory}/{made}.db" if directory else "sqlite:///:memory:"
-        async with fp.open(url) as store:
+        async with fp.open(new_url()) as store:
             yield store.saver(share_values=share_values)
 
     return await validate(checkpointer)
 
 
 @pytest.mark.parametrize("share_values", [False, True], ids=["copied", "shared"])
-@pytest.mark.parametrize("place", ["file", "memory"])
-def test_all_eight_capabilities_pass(place: str, share_values: bool, tmp_path: Path) -> None:
-    report = asyncio.run(_report({"directory": tmp_path} if place == "file" else {}, share_values))
+@pytest.mark.parametrize("place", ["file", "memory", "postgres", "older_postgres"])
+def test_all_eight_capabilities_pass(
+    place: str, share_values: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    numbers = count()
+    new_url: Callable[[], str]
+    if place == "file":
+        new_url = lambda: f"sqlite:///{tmp_path}/{next(numbers)}.db"  # noqa: E731
+    elif place == "memory":
+        new_url = lambda: "sqlite:///:memory:"  # noqa: E731
+    else:
+        new_url = request.getfixturevalue(place).url
+    report = asyncio.run(_report(new_url, share_values))
     assert len(CAPABILITIES) == 8
     assert sorted(report.results) == CAPABILITIES
     for name in CAPABILITIES:

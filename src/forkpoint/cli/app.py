@@ -15,9 +15,13 @@ import typer
 from typer.core import TyperGroup
 
 from forkpoint.cli.arguments import find_address, find_checkpoint, free_session_id, open_database
+from forkpoint.cli.deletion import delete
 from forkpoint.cli.demo import run_demo
+from forkpoint.cli.doctor import doctor
 from forkpoint.cli.excerpt import one_line
 from forkpoint.cli.forest import cut, plant
+from forkpoint.cli.labelling import label
+from forkpoint.cli.options import Address, Checkpoint, Database, Json, Session
 from forkpoint.cli.printer import printer_for
 from forkpoint.errors import ForkpointError, InvalidArgumentError
 from forkpoint.model import PendingPolicy
@@ -43,28 +47,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-Database = Annotated[
-    str,
-    typer.Option(
-        "--db",
-        envvar="FORKPOINT_DB",
-        metavar="PATH|URL",
-        help="The Forkpoint database.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-Session = Annotated[str, typer.Argument(metavar="SESSION", help="A session's id.")]
-Checkpoint = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="CHECKPOINT",
-        help="A checkpoint's id, the beginning of one, or turn:N; the head if left out.",
-    ),
-]
-Address = Annotated[
-    str, typer.Argument(help="SESSION, for its head, or SESSION@CHECKPOINT.", show_default=False)
-]
 
 
 def main() -> None:
@@ -142,7 +124,9 @@ def log(
         entries = TimeTravel(store.saver()).get_timeline(
             session, limit=limit, before=edge, source=source
         )
-        printer_for(as_json=as_json).timeline(store.session(session), entries)
+        printer_for(as_json=as_json).timeline(
+            store.session(session), entries, store.labels(session)
+        )
 
 
 @app.command()
@@ -200,3 +184,7 @@ def fork(
                     ref.session_id, ref.checkpoint_id, destination, pending=pending, reason=reason
                 )
             )
+
+
+for command in (label, delete, doctor):
+    app.command()(command)

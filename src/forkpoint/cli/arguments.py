@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import forkpoint as fp
@@ -35,14 +36,14 @@ def open_database(name: str) -> Store:
             f"no database at {path!r}; give one with --db or FORKPOINT_DB, "
             "or make one with `forkpoint demo`"
         )
-    return fp.open(name)
+    return fp.open(name, create=False)
 
 
 def find_checkpoint(store: Store, session_id: str, text: str | None) -> CheckpointRef:
     """The checkpoint that `text` stands for in a session.
 
     None is the head, ``turn:3`` the last checkpoint of the third turn, anything else a
-    checkpoint's id or the beginning of one.
+    checkpoint's id, a label or the beginning of an id, whichever there is first.
 
     Raises:
         SessionNotFoundError: there is no such session.
@@ -54,6 +55,8 @@ def find_checkpoint(store: Store, session_id: str, text: str | None) -> Checkpoi
     travel = TimeTravel(store.saver())
     if text.startswith(TURN):
         return travel.find_checkpoint(session_id, turn=_turn(text))
+    with suppress(CheckpointNotFoundError):
+        return CheckpointRef(session_id, store.resolve(session_id, text))
     if len(text) >= WHOLE_ID:
         return CheckpointRef(session_id, text)
     found = [id for id in _checkpoint_ids(travel, session_id) if id.startswith(text)]

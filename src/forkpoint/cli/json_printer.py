@@ -9,7 +9,17 @@ from typing import Any, TextIO
 
 from forkpoint.cli.forest import Branch, walk
 from forkpoint.cli.jsonable import jsonable
-from forkpoint.model import Comparison, Fork, ForkPlan, StateSnapshot, TimelineEntry
+from forkpoint.model import (
+    Comparison,
+    DeletionReport,
+    Diagnosis,
+    Fork,
+    ForkPlan,
+    Label,
+    RepairReport,
+    StateSnapshot,
+    TimelineEntry,
+)
 from forkpoint.store import SessionSummary
 
 
@@ -22,8 +32,13 @@ class JsonPrinter:
     def tree(self, forest: Sequence[Branch]) -> None:
         self.document([branch.session for _, branch in walk(forest)])
 
-    def timeline(self, session: SessionSummary, entries: Sequence[TimelineEntry]) -> None:
-        self.document({"session": session, "checkpoints": entries})
+    def timeline(
+        self,
+        session: SessionSummary,
+        entries: Sequence[TimelineEntry],
+        labels: Sequence[Label] = (),
+    ) -> None:
+        self.document({"session": session, "checkpoints": entries, "labels": labels})
 
     def state(self, snapshot: StateSnapshot) -> None:
         self.document(snapshot)
@@ -36,6 +51,15 @@ class JsonPrinter:
 
     def fork(self, fork: Fork) -> None:
         self.document(fork)
+
+    def labels(self, session_id: str, labels: Sequence[Label]) -> None:
+        self.document(labels)
+
+    def deletion(self, report: DeletionReport) -> None:
+        self.document(report)
+
+    def diagnosis(self, diagnosis: Diagnosis, report: RepairReport | None) -> None:
+        self.document({**jsonable(diagnosis), "sound": diagnosis.sound, "repair": report})
 
     def document(self, value: Any) -> None:
         """Print any value as a document of its own."""

@@ -12,12 +12,23 @@ from typing import Any, TextIO
 
 from forkpoint.cli.excerpt import is_message_list, message_text, one_line, speaker
 from forkpoint.cli.forest import Branch, walk
-from forkpoint.cli.wording import address, marks, message_change_lines, plan_lines, question_text
+from forkpoint.cli.wording import (
+    address,
+    examined,
+    marks,
+    message_change_lines,
+    plan_lines,
+    question_text,
+)
 from forkpoint.model import (
     ChannelChange,
     Comparison,
+    DeletionReport,
+    Diagnosis,
     Fork,
     ForkPlan,
+    Label,
+    RepairReport,
     StateSnapshot,
     TimelineEntry,
 )
@@ -40,7 +51,12 @@ class PlainPrinter:
                 origin.reason if origin else None,
             )
 
-    def timeline(self, session: SessionSummary, entries: Sequence[TimelineEntry]) -> None:
+    def timeline(
+        self,
+        session: SessionSummary,
+        entries: Sequence[TimelineEntry],
+        labels: Sequence[Label] = (),
+    ) -> None:
         for entry in entries:
             self._columns(
                 entry.checkpoint_id,
@@ -48,7 +64,7 @@ class PlainPrinter:
                 entry.source,
                 ",".join(entry.nodes),
                 entry.timestamp,
-                " ".join(marks(entry, session)),
+                " ".join(marks(entry, session, labels)),
                 entry.title,
             )
 
@@ -87,6 +103,29 @@ class PlainPrinter:
         self._columns(
             fork.session_id, fork.checkpoint_id, address(fork.forked_from.ref), fork.created
         )
+
+    def labels(self, session_id: str, labels: Sequence[Label]) -> None:
+        for label in labels:
+            self._columns(
+                label.checkpoint_id,
+                label.created,
+                "inherited" if label.inherited else None,
+                label.name,
+            )
+
+    def deletion(self, report: DeletionReport) -> None:
+        for session_id in report.deleted:
+            self._columns("deleted", session_id)
+        for session_id in report.kept:
+            self._columns("kept", session_id)
+
+    def diagnosis(self, diagnosis: Diagnosis, report: RepairReport | None) -> None:
+        self._field("examined", examined(diagnosis))
+        for finding in report.repaired if report else ():
+            self._columns("repaired", finding.kind, finding.where, finding.text)
+        for finding in diagnosis.findings:
+            self._columns(finding.severity, finding.kind, finding.where, finding.text)
+        self._field("sound", "yes" if diagnosis.sound else "no")
 
     def _change(self, change: ChannelChange) -> None:
         if change.messages:

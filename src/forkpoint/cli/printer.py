@@ -16,7 +16,17 @@ from forkpoint.cli.forest import Branch
 from forkpoint.cli.json_printer import JsonPrinter
 from forkpoint.cli.plain_printer import PlainPrinter
 from forkpoint.cli.terminal_printer import TerminalPrinter
-from forkpoint.model import Comparison, Fork, ForkPlan, StateSnapshot, TimelineEntry
+from forkpoint.model import (
+    Comparison,
+    DeletionReport,
+    Diagnosis,
+    Fork,
+    ForkPlan,
+    Label,
+    RepairReport,
+    StateSnapshot,
+    TimelineEntry,
+)
 from forkpoint.store import SessionSummary
 
 
@@ -25,7 +35,12 @@ class Printer(Protocol):
 
     def tree(self, forest: Sequence[Branch]) -> None: ...
 
-    def timeline(self, session: SessionSummary, entries: Sequence[TimelineEntry]) -> None: ...
+    def timeline(
+        self,
+        session: SessionSummary,
+        entries: Sequence[TimelineEntry],
+        labels: Sequence[Label] = (),
+    ) -> None: ...
 
     def state(self, snapshot: StateSnapshot) -> None: ...
 
@@ -34,6 +49,12 @@ class Printer(Protocol):
     def plan(self, plan: ForkPlan) -> None: ...
 
     def fork(self, fork: Fork) -> None: ...
+
+    def labels(self, session_id: str, labels: Sequence[Label]) -> None: ...
+
+    def deletion(self, report: DeletionReport) -> None: ...
+
+    def diagnosis(self, diagnosis: Diagnosis, report: RepairReport | None) -> None: ...
 
 
 def printer_for(*, as_json: bool) -> Printer:

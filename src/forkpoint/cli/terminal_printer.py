@@ -20,6 +20,7 @@ from forkpoint.cli.excerpt import is_message_list, message_text, one_line, speak
 from forkpoint.cli.forest import Branch
 from forkpoint.cli.wording import (
     address,
+    examined,
     marks,
     message_change_lines,
     plan_lines,
@@ -29,8 +30,13 @@ from forkpoint.cli.wording import (
 from forkpoint.model import (
     ChannelChange,
     Comparison,
+    DeletionReport,
+    Diagnosis,
+    Finding,
     Fork,
     ForkPlan,
+    Label,
+    RepairReport,
     StateSnapshot,
     TimelineEntry,
 )
@@ -38,6 +44,7 @@ from forkpoint.store import SessionSummary
 
 INTERRUPT = "__interrupt__"
 SPEAKER_STYLES = {"human": "bold cyan", "ai": "bold green", "system": "bold magenta"}
+FINDING_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim", "repaired": "green"}
 MARK_STYLES = {"head": "bold green", "inherited": "dim", "fork-point": "yellow"}
 
 
@@ -58,7 +65,12 @@ class TerminalPrinter:
         if not forest:
             self._note("No sessions yet.")
 
-    def timeline(self, session: SessionSummary, entries: Sequence[TimelineEntry]) -> None:
+    def timeline(
+        self,
+        session: SessionSummary,
+        entries: Sequence[TimelineEntry],
+        labels: Sequence[Label] = (),
+    ) -> None:
         if not entries:
             self._note("No checkpoints match.")
             return
@@ -78,7 +90,7 @@ class TerminalPrinter:
                 Text(str(entry.step)),
                 Text(one_line(", ".join(entry.nodes) or entry.source)),
                 Text(one_line(title or ""), style="cyan"),
-                _marks_text(entry, session),
+                _marks_text(entry, session, labels),
                 style=style,
             )
         self.console.print(table)
@@ -146,6 +158,46 @@ class TerminalPrinter:
         for question in fork.snapshot.interrupts:
             self._open_question(question_text(question))
 
+    def labels(self, session_id: str, labels: Sequence[Label]) -> None:
+        if not labels:
+            self._note(f"No labels in {one_line(session_id)}.")
+            return
+        rows = Table.grid(padding=(0, 2))
+        for label in labels:
+            rows.add_row(
+                Text(one_line(label.name), style="bold"),
+                Text(label.checkpoint_id, style="yellow"),
+                Text(label.created[:16].replace("T", " "), style="dim"),
+                Text("inherited" if label.inherited else "", style="dim"),
+            )
+        self.console.print(rows)
+
+    def deletion(self, report: DeletionReport) -> None:
+        for session_id in report.deleted:
+            self.console.print(Text.assemble("Deleted ", (one_line(session_id), "bold")))
+        for session_id in report.kept:
+            self._note(f"{one_line(session_id)} was forked from it and keeps what it reads.")
+
+    def diagnosis(self, diagnosis: Diagnosis, report: RepairReport | None) -> None:
+        for finding in report.repaired if report else ():
+            self._finding("repaired", finding)
+        for finding in diagnosis.findings:
+            self._finding(finding.severity, finding)
+        verdict = ("Sound", "bold green") if diagnosis.sound else ("Not sound", "bold red")
+        self.console.print(Text.assemble(verdict, (f"  {examined(diagnosis)}", "dim")))
+        if any(finding.repairable for finding in diagnosis.findings):
+            self._note("forkpoint doctor --repair mends what can be mended.")
+
+    def _finding(self, word: str, finding: Finding) -> None:
+        self.console.print(
+            Text.assemble(
+                (f"{word} ", FINDING_STYLES[word]),
+                (f"{finding.kind} ", "bold"),
+                (f"{one_line(finding.where)}: ", "dim"),
+                one_line(finding.text),
+            )
+        )
+
     def _open_question(self, text: str) -> None:
         self.console.print(Text.assemble(("open question ", "bold yellow"), text))
 
@@ -194,8 +246,8 @@ def _session_label(branch: Branch) -> Text:
     return label
 
 
-def _marks_text(entry: TimelineEntry, session: SessionSummary) -> Text:
+def _marks_text(entry: TimelineEntry, session: SessionSummary, labels: Sequence[Label]) -> Text:
     text = Text()
-    for mark in marks(entry, session):
+    for mark in marks(entry, session, labels):
         text.append(f"{mark} ", style=MARK_STYLES.get(mark, "magenta"))
     return text

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from forkpoint.cli.excerpt import one_line
 from forkpoint.model import (
     CheckpointRef,
+    Diagnosis,
     ForkPlan,
     InterruptRecord,
+    Label,
     MessageChange,
     TimelineEntry,
 )
@@ -29,11 +33,11 @@ def shortened(checkpoint_id: str) -> str:
     return checkpoint_id[:18] if len(checkpoint_id) == 36 else one_line(checkpoint_id)
 
 
-def marks(entry: TimelineEntry, session: SessionSummary) -> list[str]:
+def marks(entry: TimelineEntry, session: SessionSummary, labels: Sequence[Label] = ()) -> list[str]:
     """What is remarkable about a checkpoint of a session's timeline.
 
     ``head``; ``fork-point``, where the session begins; ``forks:N``, where others do; ``inherited``,
-    from before the session began.
+    from before the session began; ``label:NAME``, in JSON's quotes if there are spaces in it.
     """
     found = []
     if entry.checkpoint_id == session.head:
@@ -44,7 +48,19 @@ def marks(entry: TimelineEntry, session: SessionSummary) -> list[str]:
         found.append(f"forks:{entry.forks}")
     if entry.inherited:
         found.append("inherited")
+    for label in labels:
+        if label.checkpoint_id == entry.checkpoint_id:
+            quoted = len(label.name.split()) != 1
+            found.append(f"label:{json.dumps(label.name) if quoted else one_line(label.name)}")
     return found
+
+
+def examined(diagnosis: Diagnosis) -> str:
+    """How much an examination looked at."""
+    return (
+        f"{diagnosis.sessions} sessions, {diagnosis.checkpoints} checkpoints, "
+        f"{diagnosis.values} values"
+    )
 
 
 def question_text(question: InterruptRecord) -> str:

@@ -57,7 +57,7 @@ class Adopter:
             entries = self._terms.metadata(db, metadata)
             if entries.pop(run_key, None) is not None:
                 metadata = self._terms.metadata_number(db, fresh, entries)
-        self._terms.note_thread(db, fresh, metadata, own_thread)
+        self._terms.note_thread(db, metadata, own_thread)
         db.run(
             "insert_checkpoint",
             thread=own_thread,

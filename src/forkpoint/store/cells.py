@@ -43,8 +43,8 @@ class Seq:
 
     items: Sequence[bytes]
     mark: int = 0
-    source: tuple[int, int] | None = field(default=None, compare=False)
-    """On reading: family and number of the persistent list that these are the first items of."""
+    source: tuple[Any, int] | None = field(default=None, compare=False)
+    """On reading: pool and number of the persistent list that these are the first items of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import TypeGuard
 
 from forkpoint.errors import InvalidArgumentError
 
-LONGEST_SESSION_ID = 4096
+LONGEST_SESSION_ID = 1024
+"""UTF-8 bytes. This and the next two must fit a row of an index: PostgreSQL's hold 2,704 bytes."""
+LONGEST_CHECKPOINT_ID = 1024
 """UTF-8 bytes."""
-LONGEST_CHECKPOINT_ID = 4096
+LONGEST_NAMESPACE = 2048
+"""UTF-8 bytes: about forty subgraphs, each inside the one before."""
+LONGEST_REMARK = 65_536
 """UTF-8 bytes."""
-LONGEST_NAMESPACE = 65_536
-"""UTF-8 bytes."""
+LONGEST_SCHEMA = 63
+"""UTF-8 bytes: what PostgreSQL keeps of a name."""
 MOST = 2**62
 """Limits above this are as good as none."""
 
@@ -25,6 +31,11 @@ def check_text(argument: str, value: object, most_bytes: int, *, empty: bool = F
     if problem is not None and (value or not empty):
         raise InvalidArgumentError(argument, problem)
     return value
+
+
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether a value is text that every database can hold."""
+    return isinstance(value, str) and _problem_with(value, LONGEST_REMARK) is None
 
 
 @lru_cache(4096)
@@ -57,9 +68,19 @@ def check_namespace(argument: str, value: object) -> str:
     return check_text(argument, value, LONGEST_NAMESPACE, empty=True)
 
 
+def check_task_path(argument: str, value: object) -> str:
+    """Where in the graph a task was."""
+    return check_text(argument, value, LONGEST_REMARK, empty=True)
+
+
 def check_optional_text(argument: str, value: object) -> str | None:
     """A remark: who, or why."""
-    return None if value is None else check_text(argument, value, LONGEST_NAMESPACE, empty=True)
+    return None if value is None else check_text(argument, value, LONGEST_REMARK, empty=True)
+
+
+def check_owner(argument: str, value: object) -> str | None:
+    """A workspace or an agent, if one is given."""
+    return None if value is None else check_text(argument, value, LONGEST_SESSION_ID, empty=True)
 
 
 def check_limit(argument: str, value: object) -> int:
@@ -92,3 +113,13 @@ def check_choice(argument: str, value: object, choices: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise InvalidArgumentError(argument, f"must be one of {', '.join(choices)}, not {value!r}")
     return value
+
+
+def check_path(argument: str, value: object) -> str:
+    """The path of a file, as text."""
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str):
+        raise InvalidArgumentError(argument, f"must be a path, not {type(value).__name__}")
+    if not path or "\0" in path:
+        raise InvalidArgumentError(argument, "names no file")
+    return path

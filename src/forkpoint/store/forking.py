@@ -17,9 +17,11 @@ from forkpoint.errors import (
 )
 from forkpoint.model import ForkOrigin
 from forkpoint.store.adopting import Adopter
+from forkpoint.store.checks import is_text
 from forkpoint.store.clock import iso, now
-from forkpoint.store.driver import Connection, Driver
-from forkpoint.store.lineage import BEGINS_INSIDE, Lineage, View
+from forkpoint.store.driver import Connection, Driver, StaleError
+from forkpoint.store.labels import carry_labels
+from forkpoint.store.lineage import BEGINS_INSIDE, NOWHERE, Lineage, View, strict_ancestors
 from forkpoint.store.lookup import Found, Lookup
 from forkpoint.store.records import Carry, Row, StoredFork, cid_bytes, cid_text
 from forkpoint.store.sessions import Sessions
@@ -73,17 +75,23 @@ class Forker:
         `CheckpointNotFoundError`, `DestinationNotEmptyError`, or `ConflictError` when
         `request_id` was used for another fork.
         """
-        fresh = Fresh()
 
-        def insert(db: Connection) -> StoredFork:
+        def insert(db: Connection) -> tuple[StoredFork, Fresh]:
+            fresh = Fresh()
             if request_id is not None:
                 made = self._made_by(db, request_id, source, checkpoint_id, destination)
                 if made is not None:
-                    return made
+                    return made, fresh
             base = db.one("live_session", name=source)
             if base is None:
                 raise SessionNotFoundError(f"there is no session {source!r} to fork")
-            base_session, family, cut, _ = base
+            base_session, family = base[0], base[1]
+            db.run("share_family", family=family)
+            db.one("hold_session", id=base_session)
+            base = db.one("live_session", name=source)
+            if base is None or base[0] != base_session:
+                raise StaleError
+            cut, swept = base[2], base[4]
             self._require_empty(db, destination)
             point = self._lookup.find(
                 db,
@@ -107,10 +115,11 @@ class Forker:
             moment = now()
             origin = self._origin(db, source, checkpoint_id, point, by, reason, run_key, moment)
             summary = db.one("depth_and_root", id=base_session)
-            session = db.one(
+            session = db.insert(
                 "insert_fork",
                 name=destination,
                 family=family,
+                swept=swept,
                 now=moment,
                 depth=summary[0] + 1,
                 root=summary[1],
@@ -128,11 +137,11 @@ class Forker:
                 run=origin.run_id,
                 pending=f"{pending}:{'past' if superseded else 'live'}",
                 request=request_id,
-            )[0]
+            )
             self._adopter.copy(
                 db,
                 session,
-                db.one("insert_thread", session=session, namespace="")[0],
+                self._sessions.new_thread(db, session, ""),
                 point.thread,
                 point.n,
                 base_cut,
@@ -142,14 +151,34 @@ class Forker:
                 fresh=fresh,
                 over=None if standing == base_session else (view, ""),
             )
+            if standing != base_session:
+                self._carry_labels(db, view, standing, point, session)
             for place in inner:
                 self._begin_inside(db, session, base_session, source, place, run_key, fresh)
-            return StoredFork(origin, created=True, superseded=superseded)
+            return StoredFork(origin, created=True, superseded=superseded), fresh
 
-        made = self._driver.write(insert)
-        if made.created:
-            self._terms.committed(fresh)
-        return made
+        return self._driver.write(insert, lambda made: self._terms.committed(made[1]))[0]
+
+    def _carry_labels(
+        self, db: Connection, view: View, standing: int, point: Found, session: int
+    ) -> None:
+        """Labels of the sessions between a fork's source and what the fork stands on: these are no
+        bases of it. `view` is the source's."""
+        owners = [base.session for base in view.bases]
+        between = View(view.session, view.bases[: owners.index(standing)])
+        thread = self._sessions.existing_thread(db, view.session, "")
+        path = {
+            (part.thread, part.lane): part.up_to
+            for part in strict_ancestors(db, point.thread, point.n)
+        }
+
+        def sees(cid: bytes) -> bool:
+            found = self._lookup.find(db, view.session, "", thread, cid)
+            if found is None:
+                return False
+            return found == point or found.n <= path.get((found.thread, found.lane), NOWHERE)
+
+        carry_labels(db, between, sees, session)
 
     def _begin_inside(
         self,
@@ -173,7 +202,7 @@ class Forker:
         self._adopter.copy(
             db,
             session,
-            db.one("insert_thread", session=session, namespace=place.namespace)[0],
+            self._sessions.new_thread(db, session, place.namespace),
             found.thread,
             found.n,
             self._lineage.cut(db, view, found.thread),
@@ -223,7 +252,7 @@ class Forker:
         row = Row(*db.one("row", thread=point.thread, n=point.n))
         run = self._terms.metadata(db, row.metadata).get(run_key)
         return ForkOrigin(
-            source, checkpoint_id, iso(moment), by, reason, run if isinstance(run, str) else None
+            source, checkpoint_id, iso(moment), by, reason, run if is_text(run) else None
         )
 
 

@@ -9,8 +9,12 @@ nothing written later is visible through it.
 Sub-namespaces follow their root: a row of one is seen through a base iff the root checkpoint it
 belongs to is on the path, or is the fork point itself and that was a live head.
 
-What a fork stands on never changes, so views are remembered. Rows that were hidden (pruned) in
-their own session stay visible to the forks that were taken before.
+What a fork stands on changes only when somebody is detached, so views are remembered, with the
+family's shape, which says when. Rows that were hidden (pruned) in their own session stay visible to
+the forks that were taken before.
+
+Rows that a detached session inherited are its own, at numbers below -1: they come before row 0, the
+fork point, as they always did.
 """
 
 from __future__ import annotations
@@ -24,8 +28,19 @@ from forkpoint.store.terms import Remembered
 
 NEVER = 2**62
 """A cut that hides nothing."""
+FORK_POINT = 0
+"""Number of a fork's first row, its own copy of the checkpoint at which it was taken."""
+NOWHERE = -(2**62)
+"""A row number before every other."""
 INHERITED_ROOT = -1
 """`root` of a sub-namespace row whose root checkpoint its session inherits."""
+FORGOTTEN_ROOT = NOWHERE
+"""`root` of a sub-namespace row whose root checkpoint came before all that its session shows."""
+NEVER_SHOWN = -1
+"""`hidden` of a row that was out of its session's view from the beginning."""
+BESIDE = -2
+"""The same of a row that others in view descend from: they name it as their parent all the same. A
+subgraph that remembers goes on from its last checkpoint, whatever branch that belongs to."""
 BEGINS_INSIDE = 2
 """`base_open` of a fork that begins inside a subgraph."""
 
@@ -86,7 +101,7 @@ class View:
 
     def holds(self, thread: int, lane: int, n: int) -> bool:
         """Whether a row of the root namespace lies on the path."""
-        return n <= self.lanes.get((thread, lane), -1)
+        return n <= self.lanes.get((thread, lane), NOWHERE)
 
     def base_of(self, session: int) -> Base | None:
         """The base that a session is, if it is one."""
@@ -124,20 +139,27 @@ class Lineage:
     """Views of the sessions of one database."""
 
     def __init__(self) -> None:
-        self._views: Remembered[int, View] = Remembered(5_000)
+        self._views: Remembered[int, tuple[int, View]] = Remembered(5_000)
         self._owners: Remembered[int, int] = Remembered()
 
     def view(self, db: Connection, session: int) -> View:
-        """What a session inherits."""
+        """What a session inherits and shows."""
         known = self._views.get(session)
-        if known is None:
-            known = self._read(db, session)
+        if known is not None and not known[1].bases:
+            return known[1]  # Who stands on nothing never comes to stand on something.
+        shape, shown = db.one("standing_now", id=session)
+        if known is None or known[0] != shape:
+            known = (shape, self._read(db, session))
             self._views.remember(session, known)
-        if known.visible and not db.one("base_is_shown", id=session)[0]:
-            # Pruning is the one thing that changes a view, and it is not taken back.
-            known = View(session, known.bases)
-            self._views.remember(session, known)
-        return known
+        view = known[1]
+        # Pruning takes what is inherited out of sight, all of it.
+        return view if shown or not view.bases else View(session, view.bases)
+
+    def whole_view(self, db: Connection, session: int) -> View:
+        """What a session stands on, whether it shows it or not."""
+        bases, path, inner, _ = self._stands_on(db, session)
+        lanes = {(part.thread, part.lane): part.up_to for part in path}
+        return View(session, bases, path, lanes, inner, len(bases))
 
     def owner(self, db: Connection, thread: int) -> int:
         """The session that a thread belongs to."""
@@ -159,12 +181,12 @@ class Lineage:
         self, db: Connection, view: View, base: Base, row: Rooted, root_thread: int
     ) -> bool:
         """Whether a sub-namespace row of a base is seen."""
-        if view.inner and row.n <= view.inner.get((row.thread, row.lane), -1):
+        if view.inner and row.n <= view.inner.get((row.thread, row.lane), NOWHERE):
             return True
         root = row.root
         if root is None:
             return False
-        if root == INHERITED_ROOT:
+        if root in (INHERITED_ROOT, FORGOTTEN_ROOT):
             return True
         if root == base.n and root_thread == base.thread:
             return base.open
@@ -172,10 +194,21 @@ class Lineage:
         return place is not None and view.holds(root_thread, place[0], root)
 
     def _read(self, db: Connection, session: int) -> View:
+        bases, whole_path, inner, visible = self._stands_on(db, session)
+        seen = {base.session for base in bases[:visible]}
+        path = tuple(part for part in whole_path if self.owner(db, part.thread) in seen)
+        lanes = {(part.thread, part.lane): part.up_to for part in path}
+        return View(session, bases, path, lanes, inner, visible)
+
+    def _stands_on(
+        self, db: Connection, session: int
+    ) -> tuple[tuple[Base, ...], tuple[Segment, ...], dict[tuple[int, int], int], int]:
+        """The bases, the path through all of them, the places inside subgraphs, and how many of
+        the bases are shown as long as the session has not been pruned."""
         rows = db.all("bases_of", id=session)
         if not rows:
-            return View(session)
-        whole_path = list(strict_ancestors(db, rows[0][2], rows[0][3]))
+            return (), (), {}, 0
+        whole_path = tuple(strict_ancestors(db, rows[0][2], rows[0][3]))
         below = {(part.thread, part.lane): part.up_to for part in whole_path}
         bases: list[Base] = []
         inner: dict[tuple[int, int], int] = {}
@@ -196,7 +229,4 @@ class Lineage:
                     if namespace and first is not None:
                         for part in strict_ancestors(db, own, first[0]):
                             inner[part.thread, part.lane] = part.up_to
-        seen = {base.session for base in bases[:visible]}
-        path = tuple(part for part in whole_path if self.owner(db, part.thread) in seen)
-        lanes = {(part.thread, part.lane): part.up_to for part in path}
-        return View(session, tuple(bases), path, lanes, inner, visible)
+        return tuple(bases), whole_path, inner, visible

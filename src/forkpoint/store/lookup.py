@@ -1,11 +1,13 @@
-"""Finding rows as a session sees them: its own first, then what it inherits."""
+"""Finding rows as a session sees them, by id or by label: its own first, then what it inherits."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from forkpoint.store.driver import Connection
+from forkpoint.store.labels import SeenLabel, may_be_label, seen_labels
 from forkpoint.store.lineage import Lineage, View, seen_through
+from forkpoint.store.records import cid_bytes
 
 
 class Found(NamedTuple):
@@ -47,6 +49,42 @@ class Lookup:
         if namespace == "":
             return self._on_path(db, view, cid)
         return self._in_sub_namespace(db, view, namespace, cid)
+
+    def at(
+        self, db: Connection, session: int, namespace: str, thread: int | None, text: str
+    ) -> Found | None:
+        """What a text from outside names: a checkpoint's id or, in the root namespace, a label."""
+        if namespace:
+            return self.find(db, session, namespace, thread, cid_bytes(text))
+        return self.named(db, session, thread, text)
+
+    def named(self, db: Connection, session: int, thread: int | None, text: str) -> Found | None:
+        """The root checkpoint of an id or, if there is none, of a label; ids that are found cost
+        nothing more."""
+        found = self.find(db, session, "", thread, cid_bytes(text))
+        if found is None and may_be_label(text):
+            named = self.labels(db, self._lineage.view(db, session), thread, text).get(text)
+            found = None if named is None else named[1]
+        return found
+
+    def labels(
+        self, db: Connection, view: View, thread: int | None, name: str | None = None
+    ) -> dict[str, tuple[SeenLabel, Found]]:
+        """The labels that a session sees, or the one of a name, and what they name."""
+        found: dict[bytes, Found] = {}
+
+        def sees(cid: bytes) -> bool:
+            if cid not in found:
+                place = self.find(db, view.session, "", thread, cid)
+                if place is None:
+                    return False
+                found[cid] = place
+            return True
+
+        return {
+            label.name: (label, found[label.cid])
+            for label in seen_labels(db, view, sees, name).values()
+        }
 
     def _on_path(self, db: Connection, view: View, cid: bytes) -> Found | None:
         threads = {segment.thread for segment in view.path}

@@ -10,8 +10,17 @@ from forkpoint.errors import CheckpointNotFoundError, SessionNotFoundError
 from forkpoint.model import ForkOrigin
 from forkpoint.store.cells import Encoded, Reference, Vault
 from forkpoint.store.clock import iso, made_at
-from forkpoint.store.driver import Connection, Driver
-from forkpoint.store.lineage import NEVER, Lineage, Segment, View, seen_through, strict_ancestors
+from forkpoint.store.driver import Connection, Driver, repeatable
+from forkpoint.store.lineage import (
+    BESIDE,
+    FORK_POINT,
+    NEVER,
+    Lineage,
+    Segment,
+    View,
+    seen_through,
+    strict_ancestors,
+)
 from forkpoint.store.listing import Listing, inherited_head
 from forkpoint.store.lookup import Found, Lookup
 from forkpoint.store.overlays import overlays
@@ -30,11 +39,19 @@ from forkpoint.store.rows import (
     read_writes,
     versions_and_references,
 )
+from forkpoint.store.standing import Pool
 from forkpoint.store.terms import Terms, numbers_holding
 from forkpoint.store.values import Cells, Values
 
 _PAGE = 64
 _FILTERED_PAGE = 512
+
+_SUMMARIES = {
+    frozenset[str](): "summaries",
+    frozenset({"workspace"}): "summaries_of_workspace",
+    frozenset({"agent"}): "summaries_of_agent",
+    frozenset({"workspace", "agent"}): "summaries_of_both",
+}
 
 Accept = Callable[[StoredCheckpoint], bool]
 
@@ -79,6 +96,7 @@ class Reader:
 
     # -- one checkpoint -----------------------------------------------------------------------
 
+    @repeatable
     def get(
         self, name: str, namespace: str, checkpoint_id: str | None, vault: Vault
     ) -> StoredCheckpoint | None:
@@ -87,18 +105,18 @@ class Reader:
             where = db.one("session_and_thread", name=name, namespace=namespace)
             if where is None:
                 return None
-            session, family, _, thread, head = where
+            session, family, swept, thread, head = where
             view = self._lineage.view(db, session)
             if checkpoint_id is None:
                 row = self._head(db, view, namespace, thread, head)
             else:
-                found = self._lookup.find(db, session, namespace, thread, cid_bytes(checkpoint_id))
+                found = self._lookup.at(db, session, namespace, thread, checkpoint_id)
                 row = None if found is None else _row(db, found.thread, found.n)
             if row is None:
                 return None
             inherited = row.thread != thread
             page = [(row, namespace, inherited)]
-            return self._load(db, name, family, view, page, vault)[0]
+            return self._load(db, name, Pool(family, swept), view, page, vault)[0]
 
     def _head(
         self, db: Connection, view: View, namespace: str, thread: int | None, head: int | None
@@ -136,7 +154,7 @@ class Reader:
                 base = db.one("live_session", name=name)
                 if base is None:
                     return
-                session, family = base[0], base[1]
+                session, pool = base[0], Pool(base[1], base[4])
                 view = self._lineage.view(db, session)
                 numbers = numbers_holding(db, holding) if holding else None
                 if numbers is not None and not numbers:
@@ -158,7 +176,7 @@ class Reader:
                     records = records[:left]
                     left -= len(records)
                 if vault is not None:
-                    self._load_values(db, family, view, records, vault)
+                    self._load_values(db, pool, view, records, vault)
             if records:
                 yield records
             if ended:
@@ -246,6 +264,7 @@ class Reader:
 
     # -- delta channels -----------------------------------------------------------------------
 
+    @repeatable
     def channel_histories(
         self,
         name: str,
@@ -262,13 +281,12 @@ class Reader:
             where = db.one("session_and_thread", name=name, namespace=namespace)
             row = None
             if where is not None:
-                session, family, _, thread, head = where
+                session, family, swept, thread, head = where
                 view = self._lineage.view(db, session)
                 if checkpoint_id is None:
                     row = self._head(db, view, namespace, thread, head)
                 else:
-                    cid = cid_bytes(checkpoint_id)
-                    found = self._lookup.find(db, session, namespace, thread, cid)
+                    found = self._lookup.at(db, session, namespace, thread, checkpoint_id)
                     row = None if found is None else _row(db, found.thread, found.n)
             if row is None:
                 return {name: ChannelHistory([], None, True) for name in wanted}, None
@@ -278,7 +296,7 @@ class Reader:
             for history in histories.values():
                 references.append(history.seed)
                 references += [write.value for write in history.writes]
-            return histories, self._values.fetch(db, family, references, vault)
+            return histories, self._values.fetch(db, Pool(family, swept), references, vault)
 
     def _walk(
         self,
@@ -342,6 +360,7 @@ class Reader:
 
     # -- sessions -----------------------------------------------------------------------------
 
+    @repeatable
     def session(self, name: str) -> SessionSummary:
         """One session with checkpoints. Raises `SessionNotFoundError`."""
         with self._driver.read() as db:
@@ -350,8 +369,18 @@ class Reader:
             raise SessionNotFoundError(f"there is no session {name!r}")
         return _summary(row)
 
-    def sessions(self, limit: int, before: str | None) -> list[SessionSummary]:
-        """Live sessions with checkpoints, last written first."""
+    @repeatable
+    def sessions(
+        self,
+        limit: int,
+        before: str | None,
+        workspace: str | None = None,
+        agent: str | None = None,
+    ) -> list[SessionSummary]:
+        """Live sessions with checkpoints, last written first; those of a workspace or an agent."""
+        of = {"workspace": workspace, "agent": agent}
+        given = {name: value for name, value in of.items() if value is not None}
+        statement = _SUMMARIES[frozenset(given)]
         with self._driver.read() as db:
             touched, number = NEVER, NEVER
             if before is not None:
@@ -359,9 +388,10 @@ class Reader:
                 if row is None:
                     raise SessionNotFoundError(f"before: there is no session {before!r}")
                 touched, number = row[5], row[0]
-            rows = db.all("summaries", touched=touched, id=number, limit=limit)
+            rows = db.all(statement, touched=touched, id=number, limit=limit, **given)
         return [_summary(row) for row in rows]
 
+    @repeatable
     def forks(self, name: str) -> list[SessionSummary]:
         """Live sessions forked from a session, oldest first. Raises `SessionNotFoundError`."""
         with self._driver.read() as db:
@@ -370,6 +400,7 @@ class Reader:
                 raise SessionNotFoundError(f"there is no session {name!r}")
             return [_summary(row) for row in db.all("forks", id=session[0])]
 
+    @repeatable
     def origin(self, name: str) -> ForkOrigin | None:
         """Where a session was forked from; None for one that is not a fork.
 
@@ -382,6 +413,7 @@ class Reader:
             row = db.one("origin", id=session[0])
         return _origin(row)
 
+    @repeatable
     def has_child(self, name: str, checkpoint_id: str) -> bool:
         """Whether a session has gone on past one of its root namespace's checkpoints.
 
@@ -393,13 +425,14 @@ class Reader:
                 raise SessionNotFoundError(f"there is no session {name!r}")
             view = self._lineage.view(db, session[0])
             at = db.one("thread_of", session=session[0], namespace="")
-            found = self._lookup.find(db, session[0], "", at and at[0], cid_bytes(checkpoint_id))
+            found = self._lookup.named(db, session[0], at and at[0], checkpoint_id)
             if found is None:
                 raise CheckpointNotFoundError(
                     f"session {name!r} has no checkpoint {checkpoint_id!r}"
                 )
             return self._lookup.has_child(db, view, found)
 
+    @repeatable
     def exists(self, name: str) -> bool:
         """Whether a live session of this name has anything in it."""
         with self._driver.read() as db:
@@ -442,7 +475,8 @@ class Reader:
         self, db: Connection, session: int, view: View, namespace: str, checkpoint_id: str
     ) -> Found | None:
         """A checkpoint to begin below. LangGraph lists a subgraph's checkpoints before one of the
-        graph around it, so a namespace that lacks the id is not the only place to look."""
+        graph around it, so a namespace that lacks the id is not the only place to look; a label
+        comes after every id."""
         cid = cid_bytes(checkpoint_id)
         namespaces = [namespace, ""]
         for owner in (session, *(base.session for base in view.bases)):
@@ -452,19 +486,20 @@ class Reader:
             found = self._lookup.find(db, session, candidate, at and at[0], cid)
             if found is not None:
                 return found
-        return None
+        at = db.one("thread_of", session=session, namespace="")
+        return self._lookup.named(db, session, at and at[0], checkpoint_id)
 
     def _load(
         self,
         db: Connection,
         name: str,
-        family: int,
+        pool: Pool,
         view: View,
         rows: list[tuple[Row, str, bool]],
         vault: Vault,
     ) -> list[StoredCheckpoint]:
         records = self._records(db, name, view, rows)
-        self._load_values(db, family, view, records, vault)
+        self._load_values(db, pool, view, records, vault)
         return records
 
     def _records(
@@ -486,7 +521,9 @@ class Reader:
                     base.session for base in view.shown
                 }:
                     cut = 0
-                if parent is not None and seen_through(parent[1], row.parent, cut):
+                if parent is not None and (
+                    parent[1] == BESIDE or seen_through(parent[1], row.parent, cut)
+                ):
                     record.parent = cid_text(parent[0])
             records.append(record)
         return records
@@ -494,7 +531,7 @@ class Reader:
     def _load_values(
         self,
         db: Connection,
-        family: int,
+        pool: Pool,
         view: View,
         records: list[StoredCheckpoint],
         vault: Vault,
@@ -517,7 +554,7 @@ class Reader:
         for record in records:
             references += record.references.values()
             references += [write.value for write in record.writes]
-        cells = self._values.fetch(db, family, references, vault)
+        cells = self._values.fetch(db, pool, references, vault)
         for record in records:
             record.cells = cells
 
@@ -547,6 +584,7 @@ class Reader:
         by_id = {record.id: record for record in records}
         children, forks = self._children_and_forks(db, records)
         turns = self._turns(db, records)
+        is_fork = db.one("origin", id=session[0])[0] is not None
         rows = []
         for record in records:
             parent = by_id.get(record.parent or "")
@@ -556,7 +594,7 @@ class Reader:
                 TimelineRow(
                     record,
                     parent,
-                    record.place[1] == 0 and session[3] is not None and not record.inherited,
+                    record.place[1] == FORK_POINT and is_fork and not record.inherited,
                     1 if record.inherited else children.get(record.place, 0),
                     forks.get(record.place, 0),
                     turns.get(record.place),
@@ -649,7 +687,7 @@ def _origin(row: Any) -> ForkOrigin | None:
 
 
 def _summary(row: Any) -> SessionSummary:
-    _, name, depth, root, created, touched, of, at, by, reason, run, head, forks = row
+    _, name, depth, root, created, touched, of, at, by, reason, run, head, forks, *owners = row
     return SessionSummary(
         session_id=name,
         head=cid_text(head),
@@ -661,4 +699,6 @@ def _summary(row: Any) -> SessionSummary:
         created=iso(created),
         updated=iso(touched),
         forks=forks,
+        workspace=owners[0],
+        agent=owners[1],
     )

@@ -122,6 +122,8 @@ class SessionSummary:
     """When the session was last written, ISO-8601, UTC."""
     forks: int
     """Live sessions forked from this one directly."""
+    workspace: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

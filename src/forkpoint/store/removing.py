@@ -1,40 +1,69 @@
 """Taking things away without taking anything from anybody else.
 
-A row leaves its own session's view first (it is hidden), and is removed for good only when nothing
-needs it: no fork stands on it, and no delta channel of a later checkpoint is rebuilt from it. When
-the last fork that needed a row goes, the row goes with it.
+A row leaves its own session's view first (it is hidden), and is removed for good when nobody needs
+it any more (`needing`). When the last fork that needed a row goes, the row goes with it.
+
+A session is taken out of sight in one transaction. Its rows go in that one as far as they are few,
+and else piece by piece. Whoever is killed in between leaves rows that nobody sees and a family that
+counts as dirty; the next collection finds both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 from forkpoint.errors import DestinationNotEmptyError
 from forkpoint.store.adopting import Adopter
 from forkpoint.store.clock import now
-from forkpoint.store.driver import Connection, Driver
-from forkpoint.store.lineage import NEVER, Lineage, strict_ancestors
-from forkpoint.store.records import Row
-from forkpoint.store.rows import extra_of, versions_and_references
+from forkpoint.store.driver import Connection, Driver, StaleError
+from forkpoint.store.lineage import Lineage
+from forkpoint.store.needing import Doomed, Needs, ReplayedChannels
 from forkpoint.store.sessions import Sessions
 from forkpoint.store.terms import Fresh, Terms, item_key, item_value
 
-Place = tuple[int, int]
-"""Thread and row number."""
+_PIECE = 1_000
+"""Rows that one transaction removes at most."""
+_FEW_VALUES = 4_096
+"""Numbers up to which a family's values go in one transaction."""
 
-ReplayedChannels = Callable[[object], Sequence[str]]
-"""From the extra part of a checkpoint body: the channels that are rebuilt from ancestors."""
+
+Look = Callable[[Connection, int], None]
+"""Given a session's number in the transaction that is about to delete it; may raise."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    n: int
-    lane: int
-    parent: int | None
-    parent_thread: int | None
-    root: int | None
-    hidden: int
+def _look_away(db: Connection, session: int) -> None:
+    """Whatever there is, it goes."""
+
+
+class Removed(NamedTuple):
+    """What went for good: rows of checkpoints and of writes, and the bytes in them."""
+
+    rows: int = 0
+    bytes: int = 0
+
+    def plus(self, other: Removed) -> Removed:
+        return Removed(self.rows + other.rows, self.bytes + other.bytes)
+
+
+class _Piece(NamedTuple):
+    """Rows that go together: some of a few threads, and all of others."""
+
+    some: tuple[tuple[int, tuple[int, ...]], ...]
+    whole: tuple[int, ...]
+
+
+class _Shed(NamedTuple):
+    """How far the removal of a session's rows has come."""
+
+    removed: Removed
+    family: int
+    base: int | None
+    """What the session stands on, or stood on."""
+    unfinished: bool
+    buried: bool
+    """Whether a deleted session has nothing left."""
 
 
 class Remover:
@@ -59,41 +88,61 @@ class Remover:
         self._lineage = lineage
         self._replayed = replayed
 
-    def delete_session(self, name: str) -> bool:
-        """Delete a session; its forks keep working. False when there is none."""
+    # -- what is asked for --------------------------------------------------------------------
 
-        def work(db: Connection) -> bool:
+    def delete_session(self, name: str, look: Look = _look_away) -> bool:
+        """Delete a session; its forks keep working. False when there is none.
+
+        `look` is given the session's number in the transaction that deletes it, with its family
+        held, and may raise.
+        """
+        return self.take_away(name, look) is not None
+
+    def take_away(self, name: str, look: Look = _look_away) -> dict[int, Removed] | None:
+        """The same; what went for good, by session, or None."""
+
+        def work(db: Connection) -> tuple[int, _Shed] | None:
             row = db.one("live_session", name=name)
             if row is None:
-                return False
-            db.run("mark_deleted", id=row[0], now=now())
-            self._release(db, row[0])
-            return True
+                return None
+            session, family = row[0], row[1]
+            hold(db, family, session)
+            look(db, session)
+            if not db.run("mark_deleted", id=session, now=now()):
+                raise StaleError
+            db.run("soil_family", family=family, rows=1)
+            return session, self._shed(db, family, session)
 
-        deleted = self._driver.write(work)
+        begun = self._driver.write(work)
         self._sessions.forget(name)
-        return deleted
+        return None if begun is None else self._finish(*begun)
 
     def keep_latest(self, name: str) -> None:
         """Leave only the head of every namespace in a session's view."""
 
-        def work(db: Connection) -> None:
+        def work(db: Connection) -> tuple[int, _Shed] | None:
             row = db.one("live_session", name=name)
             if row is None:
-                return
-            session, _, _, base = row
+                return None
+            session, family, base = row[0], row[1], row[3]
+            hold(db, family, session)
+            if db.one("session_row", id=session)[0]:
+                raise StaleError
             if base is not None:
-                self._keep_inherited_heads(db, session)
-                db.run("hide_base", id=session)
-            # A number of its own tells forks that were taken before from those taken after.
-            tick = self._sessions.take_tick(db, session)
+                self.stop_showing_base(db, session)
+            tick = self._take_tick(db, session)
+            hidden = 0
             for thread, _, head in db.all("threads", session=session):
-                for place in _places(db, thread):
-                    if place.n != head:
-                        db.run("hide", thread=thread, n=place.n, tick=tick)
-            self._release(db, session)
+                # No row has the number that stands for no head.
+                n = tick if head is None else head
+                hidden += db.run("hide_all_but", thread=thread, n=n, tick=tick)
+            if hidden:
+                db.run("soil_family", family=family, rows=hidden)
+            return session, self._shed(db, family, session)
 
-        self._driver.write(work)
+        begun = self._driver.write(work)
+        if begun is not None:
+            self._finish(*begun)
 
     def copy_session(self, source: str, target: str) -> bool:
         """Copy a session's rows, values by reference; False when there is no such session.
@@ -105,13 +154,20 @@ class Remover:
             row = db.one("live_session", name=source)
             if row is None:
                 return False
+            session, family = row[0], row[1]
+            db.run("share_family", family=family)
+            db.one("hold_session", id=session)
+            again = db.one("live_session", name=source)
+            if again is None or again[0] != session:
+                raise StaleError
             if db.one("live_session", name=target) is not None:
                 raise DestinationNotEmptyError(
                     f"session {target!r} already exists and was left as it is; copy into another id"
                 )
-            copy = db.one("copy_session", id=row[0], name=target, now=now())[0]
-            for thread, namespace, head in db.all("threads", session=row[0]):
-                own = db.one("insert_thread", session=copy, namespace=namespace)[0]
+            copy = db.insert("copy_session", id=session, name=target, now=now())
+            db.run("copy_labels", session=session, copy=copy)
+            for thread, namespace, head in db.all("threads", session=session):
+                own = self._sessions.new_thread(db, copy, namespace)
                 for statement in (
                     "copy_checkpoints",
                     "copy_metadata_threads",
@@ -126,35 +182,58 @@ class Remover:
 
     def delete_holding(self, key: str, values: Iterable[str]) -> None:
         """Remove every checkpoint whose metadata holds one of some values under a key, in every
-        session; heads move to the newest checkpoint that is left."""
-        wanted = list(values)
-
-        def work(db: Connection) -> None:
-            numbers = {
+        session, one after the other; heads move to the newest checkpoint that is left."""
+        with self._driver.read() as db:
+            numbers = [
                 row[0]
-                for value in wanted
+                for value in values
                 for row in db.all("matching_metadata", name=item_key(key), value=item_value(value))
-            }
-            if not numbers:
-                return
-            sessions: dict[int, set[int]] = {}
-            carried = db.members(numbers)
-            for session, thread in db.all("threads_of_metadata", metadata=carried):
-                tick = self._sessions.take_tick(db, session)
-                for (n,) in db.all("rows_holding", thread=thread, metadata=carried):
-                    db.run("hide", thread=thread, n=n, tick=tick)
-                    sessions.setdefault(session, set()).add(thread)
-            for session, threads in sessions.items():
-                for thread in threads:
-                    newest = db.one("newest_visible", thread=thread)
-                    db.run("move_head", thread=thread, n=None if newest is None else newest[0])
-                self._release(db, session)
+            ]
+            rows = db.all("threads_of_metadata", metadata=db.members(numbers)) if numbers else []
+        sessions: dict[int, list[int]] = {}
+        for session, thread in rows:
+            sessions.setdefault(session, []).append(thread)
+        for session in sorted(sessions):
+            begun = self._driver.write(
+                partial(
+                    self._hide_holding, session=session, threads=sessions[session], numbers=numbers
+                )
+            )
+            if begun is not None:
+                self._finish(session, begun)
 
-        if wanted:
-            self._driver.write(work)
+    def _hide_holding(
+        self, db: Connection, session: int, threads: list[int], numbers: list[int]
+    ) -> _Shed | None:
+        family = db.one("session_row", id=session)[2]
+        hold(db, family, session)
+        if db.one("session_row", id=session)[0]:
+            return None
+        tick = self._take_tick(db, session)
+        carried = db.members(numbers)
+        hidden = 0
+        for thread in threads:
+            gone = db.run("hide_holding", thread=thread, metadata=carried, tick=tick)
+            if gone:
+                newest = db.one("newest_visible", thread=thread)
+                db.run("move_head", thread=thread, n=None if newest is None else newest[0])
+            hidden += gone
+        if not hidden:
+            return None
+        db.run("soil_family", family=family, rows=hidden)
+        return self._shed(db, family, session)
 
-    def _keep_inherited_heads(self, db: Connection, session: int) -> None:
-        """Give a fork a row of its own for each sub-namespace that it only inherits."""
+    def _take_tick(self, db: Connection, session: int) -> int:
+        """A number of its own tells forks that were taken before from those taken after."""
+        row = db.one("advance_tick", id=session)
+        if row is None:
+            raise StaleError
+        tick: int = row[0]
+        return tick
+
+    def stop_showing_base(self, db: Connection, session: int) -> None:
+        """Take what a fork inherits out of its view, but for heads that it has no row of its own
+        for. The caller holds the session, and takes a tick of it."""
         view = self._lineage.view(db, session)
         fresh = Fresh()
         inherited = {
@@ -168,128 +247,166 @@ class Remover:
                 head = self._adopter.inherited_head(db, session, thread, namespace)
                 if head is not None:
                     self._adopter.adopt(db, session, thread, head, fresh)
+        db.run("hide_base", id=session)
 
-    # -- what is left -------------------------------------------------------------------------
+    # -- what goes for good -------------------------------------------------------------------
 
-    def _release(self, db: Connection, session: int) -> None:
-        """Remove the hidden rows of a session that nothing needs; of a deleted one, all such."""
-        deleted, base, family, _ = db.one("session_row", id=session)
-        needed = self._needed_by_forks(db, session)
-        threads = db.all("threads", session=session)
-        root_thread = next((thread for thread, name, _ in threads if not name), None)
-        if not deleted:
-            for thread, _, _ in threads:
-                needed |= self._needed_by_deltas(db, thread)
-        left = 0
-        # Sub-namespaces first: their rows are seen by way of their root rows, which then stay.
-        for thread, namespace, _ in sorted(threads, key=lambda item: item[1] == ""):
-            places = _places(db, thread)
-            stay = [
-                place
-                for place in places
-                if (thread, place.n) in needed or (not deleted and place.hidden == 0)
-            ]
-            if namespace:
-                needed |= {
-                    (root_thread, place.root)
-                    for place in stay
-                    if root_thread is not None and place.root is not None
-                }
-            kept = _with_skeleton(places, {place.n for place in stay})
-            for place in places:
-                if place.n not in kept:
-                    db.run("delete_pending_of", thread=thread, n=place.n)
-                    db.run("delete_checkpoint", thread=thread, n=place.n)
-            left += len(kept)
-            if deleted and not kept:
-                db.run("delete_all_early", thread=thread)
-                db.run("delete_thread_row", thread=thread)
-        if deleted and not left and base is not None:
-            db.run("detach_base", id=session)
-            self._release(db, base)
-        if deleted and not left and db.one("family_members", family=family) is None:
-            self._delete_family(db, family)
+    def release(self, session: int) -> dict[int, Removed]:
+        """Remove the rows of a session that nobody needs any more, and of those that it stands on
+        as far as that sets them free; what went, by session."""
+        gone: dict[int, Removed] = {}
+        at: int | None = session
+        while at is not None:
+            with self._driver.read() as db:
+                deleted, base, family, _ = db.one("session_row", id=at)
+                doomed = Needs(db, self._terms, self._replayed).doomed(at)
+            removed = self.remove(family, at, doomed)
+            if removed.rows:
+                gone[at] = removed
+            buried = bool(deleted) and self.bury(family, at)
+            if not removed.rows and not buried and at != session:
+                break
+            at = base
+        return gone
 
-    def _needed_by_forks(self, db: Connection, session: int) -> set[Place]:
-        needed: set[Place] = set()
-        for _, base_thread, base_n, base_cut, base_open in db.all("children", id=session):
-            path = {
-                (segment.thread, segment.lane): segment.up_to
-                for segment in strict_ancestors(db, base_thread, base_n)
-            }
-            threads = db.all("threads", session=session)
-            root_thread = next(thread for thread, namespace, _ in threads if not namespace)
-            roots: set[int] = set()
-            for place in _places(db, root_thread):
-                if place.n <= path.get((root_thread, place.lane), -1):
-                    roots.add(place.n)
-            needed |= {(root_thread, n) for n in roots}
-            needed.add((base_thread, base_n))
-            if base_open:
-                roots.add(base_n)
-            roots.add(-1)
-            for thread, namespace, _ in threads:
-                if namespace:
-                    needed |= {
-                        (thread, place.n)
-                        for place in _places(db, thread)
-                        if place.root in roots and place.n < base_cut
-                    }
-        return needed
+    def remove(self, family: int, session: int, doomed: Doomed) -> Removed:
+        """Remove rows that nobody needs, piece by piece."""
 
-    def _needed_by_deltas(self, db: Connection, thread: int) -> set[Place]:
-        """Hidden rows of a thread that visible ones still replay writes from."""
-        places = _places(db, thread)
-        hidden = {place.n for place in places if place.hidden}
-        needed: set[Place] = set()
-        if not hidden:
-            return needed
-        for place in places:
-            if place.hidden:
-                continue
-            row = Row(*db.one("row", thread=thread, n=place.n))
-            versions, references = versions_and_references(db, self._terms, row.body)
-            replayed = self._replayed(extra_of(row.body))
-            remaining = {c for c in replayed if c in versions and c not in references}
-            for segment in strict_ancestors(db, thread, place.n):
-                if not remaining or segment.thread != thread:
-                    break
-                rows = db.all(
-                    "lane_page", thread=thread, lane=segment.lane, up_to=segment.up_to, limit=NEVER
-                )
-                for ancestor in map(Row._make, rows):
-                    needed.add((thread, ancestor.n))
-                    held = versions_and_references(db, self._terms, ancestor.body)[1]
-                    remaining -= held.keys()
-                    if not remaining:
-                        break
-        return needed
+        def work(db: Connection, piece: _Piece) -> Removed:
+            hold(db, family, session)
+            return self._remove_piece(db, family, session, piece)
 
-    def _delete_family(self, db: Connection, family: int) -> None:
-        low, high = family << 32, (family + 1) << 32
-        db.run("delete_items", low=low, high=high)
-        db.run("delete_lists", low=low, high=high)
-        db.run("delete_blobs", low=low, high=high)
-        db.run("delete_family", family=family)
+        removed = Removed()
+        for piece in _pieces(doomed):
+            removed = removed.plus(self._driver.write(partial(work, piece=piece)))
+        return removed
+
+    def bury(self, family: int, session: int) -> bool:
+        """Forget what a deleted session had beside its rows, once these have gone. The tombstone
+        stays. False when it still has rows."""
+
+        def work(db: Connection) -> bool:
+            hold(db, family, session)
+            return self._bury(db, family, session)
+
+        buried = self._driver.write(work)
+        if buried:
+            self.clear_family(family)
+        return buried
+
+    def _shed(self, db: Connection, family: int, session: int) -> _Shed:
+        """Remove what can go at once. The caller holds the session."""
+        deleted, base, _, _ = db.one("session_row", id=session)
+        pieces = list(_pieces(Needs(db, self._terms, self._replayed).doomed(session)))
+        removed = Removed()
+        if pieces:
+            removed = self._remove_piece(db, family, session, pieces[0])
+        buried = bool(deleted) and len(pieces) < 2 and self._bury(db, family, session)
+        return _Shed(removed, family, base, len(pieces) > 1, buried)
+
+    def _finish(self, session: int, shed: _Shed) -> dict[int, Removed]:
+        """Remove the rest, and what that sets free below; what went, by session."""
+        gone: dict[int, Removed] = {}
+        if shed.unfinished:
+            gone = self.release(session)
+        elif shed.base is not None:
+            gone = self.release(shed.base)
+        if shed.buried:
+            self.clear_family(shed.family)
+        if shed.removed.rows:
+            gone[session] = gone.get(session, Removed()).plus(shed.removed)
+        return gone
+
+    def _remove_piece(self, db: Connection, family: int, session: int, piece: _Piece) -> Removed:
+        lengths: list[tuple[int]] = []
+        for thread, ns in piece.some:
+            members = db.members(ns)
+            lengths += db.all("remove_writes", thread=thread, ns=members)
+            lengths += db.all("remove_rows", thread=thread, ns=members)
+        if piece.whole:
+            members = db.members(piece.whole)
+            lengths += db.all("remove_threads_writes", threads=members)
+            lengths += db.all("remove_threads_rows", threads=members)
+        if lengths:
+            db.run("soil_family", family=family, rows=len(lengths))
+            db.run("drop_lost_labels", family=family)
+        return Removed(len(lengths), sum(length for (length,) in lengths))
+
+    def _bury(self, db: Connection, family: int, session: int) -> bool:
+        threads = [thread for thread, _, _ in db.all("threads", session=session)]
+        members = db.members(threads)
+        if db.one("holds_rows", session=session) is not None:
+            # What forks do not see of it can go all the same.
+            cut = db.one("last_cut", session=session)[0]
+            late = db.all("remove_late_writes", threads=members, cut=cut or 0)
+            late += db.all("remove_late_waiting", threads=members, cut=cut or 0)
+            if late:
+                db.run("soil_family", family=family, rows=len(late))
+            return False
+        waiting = db.all("remove_waiting_writes", threads=members)
+        if waiting:
+            db.run("soil_family", family=family, rows=len(waiting))
+        db.run("forget_notes", threads=members)
+        db.run("forget_threads", session=session)
+        db.run("delete_labels", session=session)
+        db.run("detach_base", id=session)
+        if not _inhabited(db, family):
+            row = db.one("family_row", family=family)
+            if row is not None and row[0] <= _FEW_VALUES:
+                _delete_values(db, family, 0, row[0])
+                db.run("delete_family", family=family)
+        return True
+
+    def clear_family(self, family: int) -> None:
+        """Remove the values of a family if none of its sessions holds rows any more."""
+        with self._driver.read() as db:
+            row = db.one("family_row", family=family)
+            if row is None or _inhabited(db, family):
+                return
+        for start in range(0, row[0], _FEW_VALUES):
+            self._driver.write(
+                partial(_delete_values, family=family, start=start, stop=start + _FEW_VALUES)
+            )
+        self._driver.write(lambda db: db.run("delete_family", family=family))
 
 
-def _with_skeleton(places: list[_Place], stay: set[int]) -> set[int]:
-    """Rows to keep so that those that stay know their ancestors: the first row of each lane says
-    where the lane hangs, and the row that it hangs from says on which lane."""
-    by_n = {place.n: place for place in places}
-    kept = set(stay)
-    waiting = list(stay)
-    while waiting:
-        place = by_n.get(waiting.pop())
-        if place is None:
-            continue
-        hangs_here = place.n == place.lane and place.parent_thread is None
-        for n in (place.lane, place.parent if hangs_here else None):
-            if n is not None and n not in kept:
-                kept.add(n)
-                waiting.append(n)
-    return kept
+def hold(db: Connection, family: int, session: int) -> None:
+    """Keep others from changing a session, and who stands on it, until the transaction ends."""
+    db.one("hold_family", family=family)
+    db.one("hold_session", id=session)
 
 
-def _places(db: Connection, thread: int) -> list[_Place]:
-    return [_Place(*row) for row in db.all("places", thread=thread)]
+def _pieces(doomed: Doomed) -> Iterator[_Piece]:
+    """Rows to remove, in pieces of a size that one transaction can bear."""
+    some: list[tuple[int, tuple[int, ...]]] = []
+    whole: list[int] = []
+    room = _PIECE
+    for thread, ns in doomed.rows.items():
+        for start in range(0, len(ns), _PIECE):
+            part = tuple(ns[start : start + _PIECE])
+            if len(part) > room:
+                yield _Piece(tuple(some), tuple(whole))
+                some, whole, room = [], [], _PIECE
+            if len(part) == len(ns) and thread in doomed.whole:
+                # Nobody writes there any more.
+                whole.append(thread)
+            else:
+                some.append((thread, part))
+            room -= len(part)
+    if some or whole:
+        yield _Piece(tuple(some), tuple(whole))
+
+
+def _inhabited(db: Connection, family: int) -> bool:
+    """Whether anybody is left who could refer to a family's values."""
+    return (
+        db.one("family_members", family=family) is not None
+        or db.one("live_member", family=family) is not None
+    )
+
+
+def _delete_values(db: Connection, family: int, start: int, stop: int) -> None:
+    low, high = family << 32 | start, (family << 32) + stop
+    db.run("delete_items", low=low, high=high)
+    db.run("delete_lists", low=low, high=high)
+    db.run("delete_blobs", low=low, high=high)

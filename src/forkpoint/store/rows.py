@@ -50,6 +50,12 @@ def checkpoint_body(
     )
 
 
+def empty_body(db: Connection, terms: Terms, fresh: Fresh) -> bytes:
+    """The body of a row of which only the place matters."""
+    nothing = terms.number(db, fresh, [])
+    return _pack([nothing, [], [], nothing, [], None])
+
+
 def read_checkpoint(
     db: Connection, terms: Terms, row: Row, *, session: str, namespace: str, inherited: bool
 ) -> StoredCheckpoint:

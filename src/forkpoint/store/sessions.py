@@ -4,10 +4,12 @@ out."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from forkpoint.errors import SessionDeletedError
 from forkpoint.store.clock import now
-from forkpoint.store.driver import Connection, Driver
+from forkpoint.store.driver import Connection, Driver, StaleError, repeatable
+from forkpoint.store.standing import Identity, SessionFacts, Standing
 from forkpoint.store.terms import Remembered
 
 _TOUCH_EVERY = 1_000_000
@@ -23,48 +25,75 @@ class Sessions:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        #: Live sessions by name, as last seen: (number, family). Checked in every transaction.
-        self._known: Remembered[str, tuple[int, int]] = Remembered(5_000)
+        self._facts: Remembered[str, SessionFacts] = Remembered(5_000)
 
-    def remember(self, name: str, session: int, family: int) -> None:
-        """A transaction that found this session has committed."""
-        self._known.remember(name, (session, family))
+    @repeatable
+    def known(self, name: str) -> Identity | None:
+        """A live session, as far as this process knows. What is planned for it is checked when it
+        is written."""
+        facts = self._facts.get(name)
+        if facts is not None:
+            return facts.identity
+        with self._driver.read() as db:
+            row = db.one("live_session", name=name)
+        return None if row is None else Identity(row[0], row[1], row[4])
+
+    def stand(self, db: Connection, name: str) -> Standing | None:
+        """A live session, to be written to: a tick is taken of it. None when there is none.
+
+        What the transaction leaves of it is for `left`.
+        """
+        facts: SessionFacts | None = db.known.get(name)
+        if facts is None and db.trusts:
+            facts = self._facts.get(name)
+        if facts is not None:
+            facts = _touched(facts)
+            if _take(db, facts):
+                return Standing(facts, facts.tick, remembered=True)
+        db.one("hold_live_session", name=name)
+        row = db.one("live_session", name=name)
+        if row is None:
+            return None
+        facts = _touched(SessionFacts(Identity(row[0], row[1], row[4]), row[2], row[5]))
+        if not _take(db, facts):
+            raise StaleError
+        return Standing(facts, facts.tick, remembered=False)
+
+    def left(self, db: Connection, name: str, standing: Standing) -> SessionFacts:
+        """What is known of a session when a write to it is done; give it to `remember` after the
+        commit."""
+        facts = replace(standing.facts, tick=standing.tick + 1)
+        db.known[name] = facts
+        return facts
+
+    def remember(self, name: str, facts: SessionFacts) -> None:
+        """A transaction that left a session so has committed."""
+        self._facts.remember(name, facts)
 
     def forget(self, name: str) -> None:
         """Drop what is remembered of a session."""
-        self._known.pop(name, None)
+        self._facts.pop(name, None)
 
-    def known(self, name: str) -> tuple[int, int] | None:
-        """Number and family of a live session, as far as this process knows."""
-        known = self._known.get(name)
-        if known is None:
-            with self._driver.read() as db:
-                row = db.one("live_session", name=name)
-            if row is not None:
-                known = (row[0], row[1])
-                self._known.remember(name, known)
-        return known
-
-    def expect(self, name: str, planned: tuple[int, int] | None, found: tuple[int, int]) -> None:
+    def expect(self, name: str, planned: Identity | None, found: Identity) -> None:
         """Raise `SessionChangedError` when a session is not the one that was planned for."""
         if planned is not None and planned != found:
-            self._known.pop(name, None)
+            self.forget(name)
             raise SessionChangedError
 
     def begin(
         self,
         db: Connection,
         name: str,
-        planned: tuple[int, int] | None,
+        planned: Identity | None,
         may_begin: Callable[[int], bool],
-    ) -> int:
-        """Make a session that is not there; its number, which is its family's too.
+    ) -> Standing:
+        """Make a session that is not there; its number is its family's too.
 
         `may_begin` is asked with the time at which the last session of the name was deleted, if one
         was: whether this write may begin it anew. Raises `SessionDeletedError` when it may not, and
         `SessionChangedError` when another session was planned for.
         """
-        self._known.pop(name, None)
+        self.forget(name)
         deletion = db.one("was_deleted", name=name)
         if deletion is not None and not may_begin(deletion[0]):
             raise SessionDeletedError(
@@ -73,15 +102,17 @@ class Sessions:
             )
         if planned is not None:
             raise SessionChangedError
-        session: int = db.one("insert_session", name=name, now=now())[0]
+        moment = now()
+        session = db.insert("insert_session", name=name, now=moment)
         db.run("own_family", id=session)
         db.run("insert_family", id=session)
-        return session
+        facts = SessionFacts(Identity(session, session, 0), 0, moment)
+        db.run("advance_tick", id=session)
+        return Standing(facts, 0, remembered=False)
 
     def new_thread(self, db: Connection, session: int, namespace: str) -> int:
         """A session's thread for a namespace that it has not written in."""
-        thread: int = db.one("insert_thread", session=session, namespace=namespace)[0]
-        return thread
+        return db.insert("insert_thread", session=session, namespace=namespace)
 
     def thread(self, db: Connection, session: int, namespace: str) -> int:
         """A session's own thread for a namespace, made if it is not there."""
@@ -106,3 +137,19 @@ class Sessions:
             db.run("touch", id=session, now=moment)
         tick: int = row[0]
         return tick
+
+
+def _touched(facts: SessionFacts) -> SessionFacts:
+    moment = now()
+    return facts if 0 <= moment - facts.touched < _TOUCH_EVERY else replace(facts, touched=moment)
+
+
+def _take(db: Connection, facts: SessionFacts) -> bool:
+    taken = db.run(
+        "take_tick_at",
+        id=facts.identity.session,
+        tick=facts.tick,
+        next=facts.tick + 1,
+        touched=facts.touched,
+    )
+    return taken == 1

@@ -1,9 +1,8 @@
 """SQLite: one file in WAL mode, one writer at a time, readers that never wait for it.
 
-Writers of one process share a transaction: whoever holds the lock runs everything that queued up
-behind it and commits once, so sixteen threads pay for one fsync. Each piece of work runs in a
-savepoint of its own when it shares. Between processes SQLite's own lock decides, and the store
-waits for it up to `busy_timeout` seconds.
+Writers of one process share a transaction (`group_commit`); each piece of work runs in a savepoint
+of its own when it shares. Between processes SQLite's own lock decides, and the store waits for it
+up to `busy_timeout` seconds.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,18 +23,17 @@ from forkpoint.errors import (
     NotAForkpointDatabaseError,
     StoreClosedError,
 )
-from forkpoint.store.driver import Parameters
-from forkpoint.store.statements import Dialect, schema, statements
+from forkpoint.store import sqlite_space
+from forkpoint.store.driver import Connection, Parameters, Space, StaleError
+from forkpoint.store.group_commit import GroupCommit, Piece
+from forkpoint.store.statements import LAYOUT, Dialect, layout, layout_names, statements
 
 T = TypeVar("T")
 
 APPLICATION_ID = 0x464B5054
 """``FKPT`` in the file's header: how a Forkpoint database is told from any other."""
-LAYOUT = 1
-"""Version of the schema, in the file's ``user_version``."""
-LINGER = 0.001
-"""Seconds that work given to `write_with_next` waits for a transaction to join."""
 _HEADER_BYTES = 100
+_STALE = (StaleError, sqlite3.IntegrityError)
 _OLDEST_SQLITE = (3, 35, 0)
 
 DIALECT = Dialect(
@@ -47,6 +43,10 @@ DIALECT = Dialect(
     bytes="BLOB",
     parameter=":{}",
     membership="IN (SELECT value FROM json_each({}))",
+    # A write transaction has the whole database to itself.
+    hold_family=":family",
+    share_family=":family",
+    hold_row="",
 )
 
 
@@ -58,6 +58,15 @@ class SqliteConnection:
         self._sql = statements(DIALECT)
         self._execute = raw.execute
         self.placed: list[Any] = []
+        self.known: dict[str, Any] = {}
+        self.drafting = False
+        self.trusts = True
+
+    def begin(self) -> None:
+        """A transaction begins."""
+        self.placed.clear()
+        self.known.clear()
+        self.trusts = True
 
     def one(self, statement: str, /, **parameters: Any) -> Any:
         return self._execute(self._sql[statement], parameters).fetchone()
@@ -68,30 +77,15 @@ class SqliteConnection:
     def run(self, statement: str, /, **parameters: Any) -> int:
         return self._execute(self._sql[statement], parameters).rowcount
 
+    def insert(self, statement: str, /, **parameters: Any) -> int:
+        number: int = self._execute(self._sql[statement], parameters).fetchone()[0]
+        return number
+
     def many(self, statement: str, parameters: Iterable[Parameters], /) -> None:
         self.raw.executemany(self._sql[statement], parameters)
 
     def members(self, values: Iterable[int]) -> str:
         return json.dumps(list(values))
-
-
-class _Work:
-    """A piece of work in the queue, and what became of it."""
-
-    __slots__ = ("after", "done", "error", "notify", "result", "run")
-
-    def __init__(
-        self,
-        run: Callable[[SqliteConnection], Any],
-        after: Callable[[], None] | None,
-        notify: Callable[[BaseException | None], None] | None = None,
-    ) -> None:
-        self.run = run
-        self.after = after
-        self.notify = notify
-        self.done = False
-        self.result: Any = None
-        self.error: BaseException | None = None
 
 
 class SqliteDriver:
@@ -103,6 +97,7 @@ class SqliteDriver:
         *,
         durability: Literal["full", "normal"] = "full",
         busy_timeout: float = 30.0,
+        create: bool = True,
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise DatabaseError(
@@ -111,10 +106,10 @@ class SqliteDriver:
         self.in_memory = path == ":memory:"
         self.path = path if self.in_memory else str(Path(path).absolute())
         self.url = f"sqlite:///{self.path}"
+        if not create and not self.in_memory and not Path(self.path).exists():
+            raise DatabaseError(f"{self.path}: there is no such database")
         self._synchronous = durability.upper()
         self._busy_timeout = busy_timeout
-        self._queue: deque[_Work] = deque()
-        self._lock = threading.Lock()
         self._closed = False
         self._open_connections()
         self._prepare()
@@ -124,9 +119,7 @@ class SqliteDriver:
     def _open_connections(self) -> None:
         self._pid = os.getpid()
         self._idle: list[SqliteConnection] = []
-        self._start = threading.Lock()
-        self._flusher: threading.Thread | None = None
-        self._wake = threading.Event()
+        self._queue = GroupCommit(self._commit)
         self._writer = SqliteConnection(self._connect())
 
     def _connect(self) -> sqlite3.Connection:
@@ -146,6 +139,7 @@ class SqliteDriver:
             raise DatabaseError(f"{self.path}: cannot be opened ({error})") from error
         try:
             raw.execute("PRAGMA trusted_schema = OFF")
+            raw.execute("PRAGMA secure_delete = ON")
             raw.execute(f"PRAGMA synchronous = {self._synchronous}")
             raw.execute("PRAGMA cache_size = -16384")
             raw.execute("PRAGMA mmap_size = 268435456")
@@ -157,16 +151,18 @@ class SqliteDriver:
     def _prepare(self) -> None:
         raw = self._writer.raw
         try:
-            if self._read_layout(raw) is None:
+            if self._read_layout(raw) < LAYOUT:
+                # Only a file with nothing in it takes this on.
+                raw.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 if not self.in_memory:
                     self._use_wal(raw)
                 raw.execute("BEGIN IMMEDIATE")
                 try:
-                    if self._read_layout(raw) is None:
-                        for statement in schema(DIALECT):
+                    for number in range(self._read_layout(raw) + 1, LAYOUT + 1):
+                        for statement in layout(DIALECT, number):
                             raw.execute(statement)
-                        raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                        raw.execute(f"PRAGMA user_version = {LAYOUT}")
+                    raw.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    raw.execute(f"PRAGMA user_version = {LAYOUT}")
                     raw.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
@@ -190,8 +186,8 @@ class SqliteDriver:
                     raise
                 time.sleep(0.02)
 
-    def _read_layout(self, raw: sqlite3.Connection) -> int | None:
-        """The layout's version; None for a database with nothing in it."""
+    def _read_layout(self, raw: sqlite3.Connection) -> int:
+        """The layout's version; 0 for a database with nothing in it."""
         if not raw.in_transaction:
             # One moment of the file: another process may be creating the layout right now.
             raw.execute("BEGIN")
@@ -212,7 +208,7 @@ class SqliteDriver:
             raise NotAForkpointDatabaseError(
                 f"{self.path}: an SQLite database that Forkpoint did not write; nothing was changed"
             )
-        return None
+        return 0
 
     def _translated(self, error: sqlite3.Error) -> Exception:
         text = str(error)
@@ -233,8 +229,6 @@ class SqliteDriver:
             raise StoreClosedError(f"{self.path}: the store was closed")
         if self._pid != os.getpid():
             # A forked child must not touch its parent's connections, nor close them.
-            self._lock = threading.Lock()
-            self._queue = deque()
             self._inherited = (self._writer, self._idle)
             self._open_connections()
 
@@ -244,7 +238,7 @@ class SqliteDriver:
     def read(self) -> Iterator[SqliteConnection]:
         self._check_usable()
         if self.in_memory:
-            with self._lock:
+            with self._queue.lock:
                 yield self._writer
             return
         try:
@@ -262,7 +256,7 @@ class SqliteDriver:
         except sqlite3.Error as error:
             raise self._translated(error) from error
         finally:
-            if self._closed:
+            if self._closed or raw.in_transaction:
                 raw.close()
             else:
                 self._idle.append(connection)
@@ -270,91 +264,69 @@ class SqliteDriver:
     # -- writing ------------------------------------------------------------------------------
 
     def write(
-        self, work: Callable[[SqliteConnection], T], after: Callable[[], None] | None = None
+        self,
+        work: Callable[[Connection], T],
+        after: Callable[[T], None] | None = None,
+        *,
+        quick: bool = False,
     ) -> T:
         self._check_usable()
-        piece = _Work(work, after)
-        self._queue.append(piece)
-        with self._lock:
-            if not piece.done:
-                self._commit_queue()
-        if piece.error is not None:
-            raise piece.error
-        result: T = piece.result
+        result: T = self._queue.run(Piece(work, after))
         return result
 
     def write_with_next(
         self,
-        work: Callable[[SqliteConnection], Any],
-        after: Callable[[], None],
+        work: Callable[[Connection], T],
+        after: Callable[[T], None],
         done: Callable[[BaseException | None], None],
     ) -> None:
         self._check_usable()
-        self._queue.append(_Work(work, after, done))
+        self._queue.join_next(Piece(work, after, done))
+
+    def _commit(self, batch: list[Piece]) -> None:
         if self._closed:
-            # Closed between the check and the append: the piece must not wait for ever.
-            with self._lock:
-                self._commit_queue()
-            return
-        if self._flusher is None:
-            with self._start:
-                if self._flusher is None:
-                    self._flusher = threading.Thread(
-                        target=self._flush_lingering, name="forkpoint-flush", daemon=True
-                    )
-                    self._flusher.start()
-        self._wake.set()
-
-    def _flush_lingering(self) -> None:
-        while not self._closed:
-            self._wake.wait()
-            self._wake.clear()
-            time.sleep(LINGER)
-            if self._queue:
-                with self._lock:
-                    if not self._closed:
-                        self._commit_queue()
-
-    def _commit_queue(self) -> None:
-        """Run and commit what has queued up. The caller holds the lock."""
-        batch: list[_Work] = []
-        with suppress(IndexError):
-            while True:
-                batch.append(self._queue.popleft())
-        if not batch:
-            return
+            raise StoreClosedError(f"{self.path}: the store was closed")
         raw = self._writer.raw
         try:
             raw.execute("BEGIN IMMEDIATE")
-            self._writer.placed.clear()
-            for piece in batch:
-                self._run(raw, piece, shared=len(batch) > 1)
+            self._writer.begin()
+            if len(batch) == 1:
+                self._run_alone(raw, batch[0])
+            else:
+                for piece in batch:
+                    self._run_shared(raw, piece)
             raw.execute("COMMIT")
-            for piece in batch:
-                if piece.error is None and piece.after is not None:
-                    piece.after()
         except BaseException as error:
             with suppress(sqlite3.Error):
                 if raw.in_transaction:
                     raw.execute("ROLLBACK")
-            failure = self._translated(error) if isinstance(error, sqlite3.Error) else error
-            for piece in batch:
-                piece.error = piece.error or failure
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            for piece in batch:
-                piece.done = True
-                if piece.notify is not None:
-                    piece.notify(piece.error)
+            if isinstance(error, sqlite3.Error):
+                raise self._translated(error) from error
+            raise
+        for piece in batch:
+            piece.durable()
 
-    def _run(self, raw: sqlite3.Connection, piece: _Work, *, shared: bool) -> None:
-        if not shared:
-            piece.result = piece.run(self._writer)
-            return
-        raw.execute("SAVEPOINT piece")
+    def _run_alone(self, raw: sqlite3.Connection, piece: Piece) -> None:
         try:
             piece.result = piece.run(self._writer)
+        except _STALE:
+            raw.execute("ROLLBACK")
+            raw.execute("BEGIN IMMEDIATE")
+            self._writer.begin()
+            self._writer.trusts = False
+            piece.result = piece.run(self._writer)
+
+    def _run_shared(self, raw: sqlite3.Connection, piece: Piece) -> None:
+        raw.execute("SAVEPOINT piece")
+        self._writer.trusts = True
+        try:
+            try:
+                piece.result = piece.run(self._writer)
+            except _STALE:
+                raw.execute("ROLLBACK TO piece")
+                self._writer.trusts = False
+                self._writer.known.clear()
+                piece.result = piece.run(self._writer)
         except Exception as error:
             if not raw.in_transaction:
                 raise
@@ -362,17 +334,58 @@ class SqliteDriver:
             piece.error = self._translated(error) if isinstance(error, sqlite3.Error) else error
         raw.execute("RELEASE piece")
 
+    def check_file(self) -> list[str]:
+        with self.read() as connection:
+            found = [row[0] for row in connection.raw.execute("PRAGMA quick_check")]
+            names = {row[0] for row in connection.raw.execute("SELECT name FROM sqlite_master")}
+            version = connection.raw.execute("PRAGMA user_version").fetchone()[0]
+        problems = [text for text in found if text != "ok"]
+        if version != LAYOUT:
+            problems.append(f"its layout is {version}; this Forkpoint knows {LAYOUT}")
+        return problems + [f"{name} is missing" for name in layout_names() if name not in names]
+
+    # -- room ---------------------------------------------------------------------------------
+
+    def free_space(self) -> int:
+        with self.read() as db:
+            return sqlite_space.free_space(db.raw)
+
+    def give_back(self) -> Space:
+        with self._apart() as raw:
+            return sqlite_space.give_back(raw)
+
+    def compact(self) -> Space:
+        with self._apart() as raw:
+            return sqlite_space.compact(raw)
+
+    @contextmanager
+    def _apart(self) -> Iterator[sqlite3.Connection]:
+        """A connection for what is no transaction of the queue's."""
+        self._check_usable()
+        if self.in_memory:
+            with self._queue.lock:
+                yield self._writer.raw
+            return
+        raw = self._connect()
+        try:
+            yield raw
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
+        finally:
+            raw.close()
+
+    # -- life ---------------------------------------------------------------------------------
+
     def close(self) -> None:
         if self._closed:
             return
         try:
             if self._pid == os.getpid():
-                with self._lock:
-                    self._commit_queue()
+                self._queue.finish()
         finally:
-            with self._lock:
+            with self._queue.lock:
                 self._closed = True
-                self._wake.set()
+                self._queue.stop()
                 if self._pid == os.getpid():
                     while self._idle:
                         self._idle.pop().raw.close()

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import ormsgpack
 
-from forkpoint.store.driver import Connection
+from forkpoint.store.driver import Connection, StaleError
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -39,12 +39,11 @@ class Remembered(dict[K, V]):
 class Fresh:
     """What one transaction has learned, to be remembered when it has committed."""
 
-    __slots__ = ("metadata", "terms", "threads")
+    __slots__ = ("metadata", "terms")
 
     def __init__(self) -> None:
         self.terms: dict[bytes, int] = {}
         self.metadata: dict[bytes, int] = {}
-        self.threads: set[tuple[int, int]] = set()
 
 
 class Terms:
@@ -55,15 +54,15 @@ class Terms:
         self._bodies: Remembered[int, Any] = Remembered()
         self._metadata_numbers: Remembered[bytes, int] = Remembered()
         self._metadata_bodies: Remembered[int, bytes] = Remembered()
-        self._noted: Remembered[tuple[int, int], bool] = Remembered()
 
     def number(self, db: Connection, fresh: Fresh, value: Any) -> int:
         """The number of a msgpack-able value, giving it one if it has none."""
         body = ormsgpack.packb(value)
         known = self._numbers.get(body) or fresh.terms.get(body)
         if known is None:
-            row = db.one("find_term", body=body) or db.one("insert_term", body=body)
-            known = fresh.terms[body] = row[0]
+            row = db.one("find_term", body=body)
+            known = db.insert("insert_term", body=body) if row is None else row[0]
+            fresh.terms[body] = known
         return known
 
     def body(self, db: Connection, number: int) -> Any:
@@ -77,31 +76,37 @@ class Terms:
     def metadata_number(self, db: Connection, fresh: Fresh, metadata: dict[str, Any]) -> int:
         """The number of constant metadata, giving it one if it has none."""
         packed = _packed(metadata)
-        known = self._metadata_numbers.get(packed) or fresh.metadata.get(packed)
+        known = fresh.metadata.get(packed)
+        if known is None and db.trusts:
+            known = self._metadata_numbers.get(packed)
         if known is not None:
             return known
         body = _json(_plain(metadata, exact=True))
         digest = sha256(body.encode()).digest()[:16]
-        row = db.one("find_metadata", digest=digest)
+        # A draft cannot look; mostly such metadata is new, since it names the run.
+        row = None if db.drafting else db.one("find_metadata", digest=digest)
         if row is None:
-            row = db.one("insert_metadata", digest=digest, body=body)
+            known = db.insert("insert_metadata", digest=digest, body=body)
             db.many(
                 "insert_metadata_item",
                 [
-                    {"name": item_key(name), "value": item_value(value), "metadata": row[0]}
+                    {"name": item_key(name), "value": item_value(value), "metadata": known}
                     for name, value in metadata.items()
                 ],
             )
-        number: int = row[0]
-        fresh.metadata[packed] = number
-        return number
+        else:
+            known = row[0]
+        fresh.metadata[packed] = known
+        return known
 
-    def note_thread(self, db: Connection, fresh: Fresh, metadata: int, thread: int) -> None:
-        """Note that some metadata is used in a thread: filters look for threads first."""
-        pair = (metadata, thread)
-        if pair not in self._noted and pair not in fresh.threads:
-            db.run("note_metadata_thread", metadata=metadata, thread=thread)
-            fresh.threads.add(pair)
+    def note_thread(self, db: Connection, metadata: int, thread: int) -> None:
+        """Note that some metadata is used in a thread: filters look for threads first.
+
+        Raises `StaleError` when the metadata was collected since its number was learned.
+        """
+        noted = db.run("note_metadata_thread", metadata=metadata, thread=thread)
+        if noted and not db.drafting and db.one("metadata_body", id=metadata) is None:
+            raise StaleError
 
     def metadata(self, db: Connection, number: int) -> dict[str, Any]:
         """Constant metadata by number, a new dict at each call."""
@@ -118,8 +123,6 @@ class Terms:
             self._numbers.remember(body, number)
         for packed, number in fresh.metadata.items():
             self._metadata_numbers.remember(packed, number)
-        for pair in fresh.threads:
-            self._noted.remember(pair, True)
 
 
 def _packed(metadata: dict[str, Any]) -> bytes:

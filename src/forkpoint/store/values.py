@@ -33,6 +33,7 @@ from forkpoint.store.cells import (
     Vault,
 )
 from forkpoint.store.driver import Connection
+from forkpoint.store.standing import Pool
 from forkpoint.store.terms import Fresh, Remembered, Terms
 
 V = TypeVar("V")
@@ -43,6 +44,8 @@ _COMPRESS_FROM = 200
 _LEVEL = 1
 _CACHE_BYTES = 96 * 2**20
 _WINDOW = 100_000
+_NUMBER = 0xFFFFFFFF
+"""The part of a row number that is the number within the family."""
 
 _SEALED = bytes((SEALED,))
 _COMPRESSED = bytes((COMPRESSED,))
@@ -108,14 +111,15 @@ Plan = bytes | Seq | Fields | ListPlan
 class Placing:
     """What one transaction has placed: remembered by `Values.committed` after the commit."""
 
-    __slots__ = ("blobs", "fresh", "numbers", "size", "tips")
+    __slots__ = ("bases", "blobs", "fresh", "numbers", "size", "tips")
 
     def __init__(self, fresh: Fresh) -> None:
         self.fresh = fresh
-        self.blobs: dict[tuple[int, bytes], tuple[int, bytes]] = {}
+        self.blobs: dict[tuple[Pool, bytes], tuple[int, bytes]] = {}
+        self.bases: dict[int, tuple[int | None, int]] = {}
         self.tips: list[tuple[int, Sequence[bytes]]] = []
         #: What is left of the block that this transaction took itself, for each family.
-        self.numbers: dict[int, tuple[int, int]] = {}
+        self.numbers: dict[Pool, tuple[int, int]] = {}
         self.size = 0
 
 
@@ -125,16 +129,16 @@ class Values:
     def __init__(self, terms: Terms, *, compress: bool) -> None:
         self._terms = terms
         self._compress = compress
-        self._window: Remembered[tuple[int, bytes], int] = Remembered(_WINDOW)
+        self._window: Remembered[tuple[Pool, bytes], int] = Remembered(_WINDOW)
         self._cells = SizedCache()
         self._tips = SizedCache()
-        self._blocks: dict[int, tuple[int, int]] = {}
+        self._blocks: Remembered[Pool, tuple[int, int]] = Remembered(5_000)
         self._bases: Remembered[int, tuple[int | None, int]] = Remembered()
 
     # -- planning -----------------------------------------------------------------------------
 
     def plan(
-        self, db: Connection | None, family: int, value: Encoded, before: Reference, vault: Vault
+        self, db: Connection | None, pool: Pool, value: Encoded, before: Reference, vault: Vault
     ) -> Plan | None:
         """How to store a channel's value whose parent holds `before` in the same channel.
 
@@ -144,7 +148,7 @@ class Values:
             return value
         if isinstance(before, list) and before[0] >= 0:
             number, length = before[0], before[1]
-            known = self._tip(db, family, number, length, vault)
+            known = self._tip(db, pool, number, length, vault)
             if known is None:
                 return None
             prefix = _common(known, length, value.items)
@@ -153,68 +157,68 @@ class Values:
         return ListPlan(None, 0, value.items, value.items, value.mark)
 
     def _tip(
-        self, db: Connection | None, family: int, number: int, length: int, vault: Vault
+        self, db: Connection | None, pool: Pool, number: int, length: int, vault: Vault
     ) -> list[bytes] | None:
-        tip: Tip | None = self._tips.get((family, number, vault.sealed))
+        tip: Tip | None = self._tips.get((pool, number, vault.sealed))
         if tip is not None and len(tip.cells) >= length:
             return tip.cells
         if db is None:
             return None
-        cells = self._read_list(db, family, number, length, vault)
-        self._remember_tip(family, number, cells, vault)
+        cells = self._read_list(db, pool.family, number, length, vault)
+        self._remember_tip(pool, number, cells, vault)
         return cells
 
-    def _remember_tip(self, family: int, number: int, cells: list[bytes], vault: Vault) -> None:
+    def _remember_tip(self, pool: Pool, number: int, cells: list[bytes], vault: Vault) -> None:
         # Items are shared with the cells that callers hold; only the list itself is counted twice.
-        self._tips.put((family, number, vault.sealed), Tip(cells), sum(map(len, cells)))
+        self._tips.put((pool, number, vault.sealed), Tip(cells), sum(map(len, cells)))
 
     # -- placing ------------------------------------------------------------------------------
 
     def place(
-        self, db: Connection, family: int, plan: Plan, vault: Vault, placing: Placing
+        self, db: Connection, pool: Pool, plan: Plan, vault: Vault, placing: Placing
     ) -> Reference:
         """Carry a plan out; the reference to put into the row."""
         if isinstance(plan, bytes):
-            return self._place_cell(db, family, plan, vault, placing)
+            return self._place_cell(db, pool, plan, vault, placing)
         if isinstance(plan, ListPlan):
-            return self._place_list(db, family, plan, vault, placing)
+            return self._place_list(db, pool, plan, vault, placing)
         if isinstance(plan, Seq):
-            return self._write_out(db, family, plan, vault, placing)
+            return self._write_out(db, pool, plan, vault, placing)
         keys = self._terms.number(db, placing.fresh, list(plan.keys))
         return [
             MAPPING,
             keys,
             *(
-                self._write_out(db, family, value, vault, placing)
+                self._write_out(db, pool, value, vault, placing)
                 if isinstance(value, Seq)
-                else self._place_cell(db, family, value, vault, placing)
+                else self._place_cell(db, pool, value, vault, placing)
                 for value in plan.values
             ),
         ]
 
     def _write_out(
-        self, db: Connection, family: int, seq: Seq, vault: Vault, placing: Placing
+        self, db: Connection, pool: Pool, seq: Seq, vault: Vault, placing: Placing
     ) -> Reference:
         return [
             LIST_WRITTEN_OUT,
             seq.mark,
-            *(self._place_cell(db, family, cell, vault, placing) for cell in seq.items),
+            *(self._place_cell(db, pool, cell, vault, placing) for cell in seq.items),
         ]
 
     def _place_cell(
-        self, db: Connection, family: int, cell: bytes, vault: Vault, placing: Placing
+        self, db: Connection, pool: Pool, cell: bytes, vault: Vault, placing: Placing
     ) -> bytes | int:
         if len(cell) <= INLINE_LIMIT:
             return _SEALED + vault.seal(cell) if vault.sealed else cell
-        key = (family, vault.digest(cell))
+        key = (pool, vault.digest(cell))
         number = self._window.get(key)
         if number is None:
             for placed in (placing, *db.placed):
                 if key in placed.blobs:
                     return cast(int, placed.blobs[key][0])
-            number = self._take_number(db, family, placing)
+            number = self._take_number(db, pool, placing)
             data = self._packed(cell, vault)
-            db.run("insert_blob", id=family << 32 | number, digest=key[1], data=data)
+            db.run("insert_blob", id=pool.family << 32 | number, digest=key[1], data=data)
             placing.blobs[key] = (number, cell)
             placing.size += len(data)
         return number
@@ -227,109 +231,111 @@ class Values:
                 data = compressed
         return _SEALED + vault.seal(data) if vault.sealed else data
 
-    def _take_number(self, db: Connection, family: int, placing: Placing) -> int:
+    def _take_number(self, db: Connection, pool: Pool, placing: Placing) -> int:
         # A block that was taken and committed earlier is used up at once: a number lost to a
         # rollback is only a gap. A block taken in this transaction may be undone with it, so what
         # is left of it is kept for others only after the commit.
-        own = placing.numbers.get(family)
+        own = placing.numbers.get(pool)
         if own is not None and own[0] < own[1]:
-            placing.numbers[family] = (own[0] + 1, own[1])
+            placing.numbers[pool] = (own[0] + 1, own[1])
             return own[0]
-        shared = self._blocks.get(family)
+        shared = self._blocks.get(pool)
         if shared is not None and shared[0] < shared[1]:
-            self._blocks[family] = (shared[0] + 1, shared[1])
+            self._blocks[pool] = (shared[0] + 1, shared[1])
             return shared[0]
-        row = db.one("reserve_numbers", family=family, count=_BLOCK)
+        row = db.one("reserve_numbers", family=pool.family, count=_BLOCK)
         if row is None:
-            raise DatabaseError(f"family {family} has no counter: the database is damaged")
+            raise DatabaseError(f"family {pool.family} has no counter: the database is damaged")
         number: int = row[0]
-        placing.numbers[family] = (number + 1, number + _BLOCK)
+        placing.numbers[pool] = (number + 1, number + _BLOCK)
         return number
 
     def _place_list(
-        self, db: Connection, family: int, plan: ListPlan, vault: Vault, placing: Placing
+        self, db: Connection, pool: Pool, plan: ListPlan, vault: Vault, placing: Placing
     ) -> Reference:
         number, prefix, added = plan.number, plan.prefix, plan.added
         if number is not None and not added:
             return _list_reference(number, prefix, plan.mark)
         slots: list[dict[str, Any]] = []
         for i, cell in enumerate(added, prefix):
-            placed = self._place_cell(db, family, cell, vault, placing)
+            placed = self._place_cell(db, pool, cell, vault, placing)
             is_blob = isinstance(placed, int)
             slots.append(
                 {
                     "i": i,
-                    "blob": family << 32 | placed if isinstance(placed, int) else None,
+                    "blob": pool.family << 32 | placed if isinstance(placed, int) else None,
                     "cell": None if is_blob else placed,
                 }
             )
             placing.size += 0 if isinstance(placed, int) else len(placed)
         rest = slots
-        if number is not None and self._base(db, family, number)[1] <= prefix:
+        if number is not None and self._base(db, pool.family << 32 | number)[1] <= prefix:
             # Whoever writes the next slot of a list first has it; anybody else branches off.
-            if db.run("claim_slot", list=family << 32 | number, **slots[0]):
+            if db.run("claim_slot", list=pool.family << 32 | number, **slots[0]):
                 rest = slots[1:]
             else:
-                number = self._new_list(db, family, number, prefix, placing)
+                number = self._new_list(db, pool, number, prefix, placing)
         else:
-            number = self._new_list(db, family, number, prefix, placing)
-        gid = family << 32 | number
+            number = self._new_list(db, pool, number, prefix, placing)
+        gid = pool.family << 32 | number
         if rest:
             db.many("insert_item", [{"list": gid, **slot} for slot in rest])
         placing.tips.append((number, plan.whole))
         return _list_reference(number, prefix + len(added), plan.mark)
 
-    def _base(self, db: Connection, family: int, number: int) -> tuple[int | None, int]:
+    def _base(self, db: Connection, gid: int) -> tuple[int | None, int]:
         """What a list stands on, and how much of that: it never changes."""
-        gid = family << 32 | number
         known = self._bases.get(gid)
         if known is None:
             row = db.one("list_row", id=gid)
             if row is None:
-                raise DatabaseError(f"list {number} of family {family} is gone: damaged database")
+                raise DatabaseError(
+                    f"list {gid & _NUMBER} of family {gid >> 32} is gone: the database is damaged"
+                )
             known = (row[0], row[1])
             self._bases.remember(gid, known)
         return known
 
     def _new_list(
-        self, db: Connection, family: int, base: int | None, length: int, placing: Placing
+        self, db: Connection, pool: Pool, base: int | None, length: int, placing: Placing
     ) -> int:
-        number = self._take_number(db, family, placing)
+        number = self._take_number(db, pool, placing)
         base_gid = None
         if base is not None:
-            base_gid = family << 32 | base
+            base_gid = pool.family << 32 | base
             while True:
                 # Stand on the list that holds the last shared item, so that chains stay short.
-                below, below_length = db.one("list_row", id=base_gid)
+                below, below_length = self._base(db, base_gid)
                 if below is None or length > below_length:
                     break
                 base_gid = below
-        db.run("insert_list", id=family << 32 | number, base=base_gid, base_length=length)
+        gid = pool.family << 32 | number
+        db.run("insert_list", id=gid, base=base_gid, base_length=length)
+        placing.bases[gid] = (base_gid, length)
         return number
 
-    def committed(self, family: int, placing: Placing, vault: Vault) -> None:
+    def committed(self, pool: Pool, placing: Placing, vault: Vault) -> None:
         """Remember what a transaction placed; call it after the commit."""
         for key, (number, cell) in placing.blobs.items():
             self._window.remember(key, number)
-            self._cells.put((family, number, vault.sealed), cell, len(cell))
+            self._cells.put((pool.family, number, vault.sealed), cell, len(cell))
         for number, whole in placing.tips:
-            self._remember_tip(family, number, list(whole), vault)
+            self._remember_tip(pool, number, list(whole), vault)
+        for gid, base in placing.bases.items():
+            self._bases.remember(gid, base)
         for owner, block in placing.numbers.items():
             shared = self._blocks.get(owner, (0, 0))
             if block[1] - block[0] > shared[1] - shared[0]:
-                self._blocks[owner] = block
-
-    def forget_family(self, family: int) -> None:
-        """Drop the number block of a family that was deleted."""
-        self._blocks.pop(family, None)
+                self._blocks.remember(owner, block)
 
     # -- reading ------------------------------------------------------------------------------
 
     def fetch(
-        self, db: Connection, family: int, references: Iterable[Reference], vault: Vault
+        self, db: Connection, pool: Pool, references: Iterable[Reference], vault: Vault
     ) -> Cells:
         """Everything that some references need, in a few queries."""
-        cells = Cells(family, vault)
+        family = pool.family
+        cells = Cells(pool, vault)
         wanted: set[int] = set()
         lists: dict[int, int] = {}
         for reference in references:
@@ -345,7 +351,7 @@ class Values:
         if missing:
             for gid, data in db.all("blobs", ids=db.members(family << 32 | n for n in missing)):
                 number = gid & 0xFFFFFFFF
-                cell = _unpacked(data, vault)
+                cell = unpacked(data, vault)
                 cells.blobs[number] = cell
                 self._cells.put((family, number, sealed), cell, len(cell))
             if len(cells.blobs) < len(wanted):
@@ -354,13 +360,13 @@ class Values:
                     f"value {lost} of family {family} is gone: the database is damaged"
                 )
         for number, length in lists.items():
-            tip: Tip | None = self._tips.get((family, number, sealed))
+            tip: Tip | None = self._tips.get((pool, number, sealed))
             if tip is not None and len(tip.cells) >= length:
                 cells.lists[number] = tip.cells
             else:
                 read = self._read_list(db, family, number, length, vault)
                 cells.lists[number] = read
-                self._remember_tip(family, number, read, vault)
+                self._remember_tip(pool, number, read, vault)
         for keys in {ref[1] for ref in _mappings(references)}:
             cells.keys[keys] = self._terms.body(db, keys)
         return cells
@@ -382,10 +388,10 @@ class Values:
         for rows in reversed(parts):
             for _, blob, cell, data in rows:
                 if blob is None:
-                    cells.append(_unpacked(cell, vault))
+                    cells.append(unpacked(cell, vault))
                 else:
                     own = known((family, blob & 0xFFFFFFFF, sealed))
-                    cells.append(_unpacked(data, vault) if own is None else own)
+                    cells.append(unpacked(data, vault) if own is None else own)
         if len(cells) != length:
             raise DatabaseError(
                 f"list {number} of family {family} has {len(cells)} of {length} items: the "
@@ -397,10 +403,10 @@ class Values:
 class Cells:
     """What a page of references needs, at hand."""
 
-    __slots__ = ("_family", "_vault", "blobs", "keys", "lists")
+    __slots__ = ("_pool", "_vault", "blobs", "keys", "lists")
 
-    def __init__(self, family: int, vault: Vault) -> None:
-        self._family = family
+    def __init__(self, pool: Pool, vault: Vault) -> None:
+        self._pool = pool
         self.blobs: dict[int, bytes] = {}
         self.lists: dict[int, list[bytes]] = {}
         self.keys: dict[int, list[str]] = {}
@@ -414,7 +420,7 @@ class Cells:
             first = reference[0]
             if first >= 0:
                 mark = reference[2] if len(reference) > 2 else 0
-                return Seq(self.lists[first][: reference[1]], mark, (self._family, first))
+                return Seq(self.lists[first][: reference[1]], mark, (self._pool, first))
             if first == LIST_WRITTEN_OUT:
                 return Seq([self._cell(part) for part in reference[2:]], reference[1])
             keys = tuple(self.keys[reference[1]])
@@ -429,7 +435,7 @@ class Cells:
     def _cell(self, reference: bytes | int) -> bytes:
         if isinstance(reference, int):
             return self.blobs[reference]
-        return _unpacked(reference, self._vault)
+        return unpacked(reference, self._vault)
 
 
 def _list_reference(number: int, length: int, mark: int) -> list[int]:
@@ -451,7 +457,8 @@ def _common(known: list[bytes], length: int, items: Sequence[bytes]) -> int:
     return low if known[low] != items[low] else low + 1
 
 
-def _unpacked(data: bytes, vault: Vault) -> bytes:
+def unpacked(data: bytes, vault: Vault) -> bytes:
+    """The cell that some stored bytes are."""
     first = data[0]
     if first == SEALED:
         if not vault.sealed:

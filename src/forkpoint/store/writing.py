@@ -7,7 +7,7 @@ that the parent is there, stores what is new, and moves the head, all or nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ormsgpack import packb, unpackb
@@ -20,7 +20,7 @@ from forkpoint.errors import (
 from forkpoint.store.adopting import Adopter
 from forkpoint.store.cells import Reference, Vault
 from forkpoint.store.clock import made_at
-from forkpoint.store.driver import Connection, Driver
+from forkpoint.store.driver import Connection, Driver, repeatable
 from forkpoint.store.lineage import INHERITED_ROOT, Lineage
 from forkpoint.store.lookup import Lookup
 from forkpoint.store.records import (
@@ -39,10 +39,29 @@ from forkpoint.store.rows import (
     write_body,
 )
 from forkpoint.store.sessions import SessionChangedError, Sessions
+from forkpoint.store.standing import (
+    Identity,
+    Pool,
+    SessionFacts,
+    Spot,
+    Standing,
+    ThreadFacts,
+    with_row,
+)
 from forkpoint.store.terms import Fresh, Remembered, Terms
 from forkpoint.store.values import Placing, Plan, Values
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What a write has done: remembered when it is durable."""
+
+    facts: SessionFacts
+    placing: Placing
+    references: dict[str, Reference] | None
+    """Of a checkpoint; None when nothing was written, or no checkpoint was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +73,8 @@ class _Parent:
 
 
 _NO_PARENT = _Parent({}, {})
+_NEW_POOL = Pool(0, 0)
+"""Of a session that is not there yet: nothing is remembered in it."""
 
 
 class Writer:
@@ -93,7 +114,7 @@ class Writer:
         known = self._sessions.known(name)
         parent = _NO_PARENT
         if known is not None and new.parent is not None:
-            parent = self._parent(name, known[0], namespace, new.parent)
+            parent = self._parent(name, known.session, namespace, new.parent)
         kept: dict[str, Reference] = {}
         plans: dict[str, Plan] = {}
         for channel, value in new.values.items():
@@ -106,36 +127,31 @@ class Writer:
                 kept[channel] = before
             else:
                 plans[channel] = self._plan(known, new.encode(channel, value), before, vault)
-        fresh = Fresh()
-        placing = Placing(fresh)
 
-        stored: list[tuple[int, int, dict[str, Reference]]] = []
+        def insert(db: Connection) -> _Stored:
+            return self._insert(db, name, namespace, known, new, kept, plans, vault)
 
-        def insert(db: Connection) -> None:
-            done = self._insert(db, name, namespace, known, new, kept, plans, vault, placing)
-            if done is not None:
-                stored.append(done)
-                db.placed.append(placing)
+        def remember(stored: _Stored) -> None:
+            self._remember(name, stored, vault)
+            if stored.references is not None:
+                key = (stored.facts.identity.session, namespace, new.id)
+                versions = dict(new.versions)
+                self._parents.remember(key, _Parent(versions, stored.references))
 
-        def remember() -> None:
-            for session, family, references in stored:
-                self._terms.committed(fresh)
-                self._values.committed(family, placing, vault)
-                self._sessions.remember(name, session, family)
-                self._parents.remember(
-                    (session, namespace, new.id), _Parent(dict(new.versions), references)
-                )
+        self._driver.write(insert, remember, quick=True)
 
-        self._driver.write(insert, remember)
+    def _remember(self, name: str, stored: _Stored, vault: Vault) -> None:
+        self._terms.committed(stored.placing.fresh)
+        self._values.committed(stored.facts.identity.pool, stored.placing, vault)
+        self._sessions.remember(name, stored.facts)
 
-    def _plan(
-        self, known: tuple[int, int] | None, value: Any, before: Reference, vault: Vault
-    ) -> Plan:
-        family = known[1] if known is not None else 0
-        plan = self._values.plan(None, family, value, before, vault)
+    @repeatable
+    def _plan(self, known: Identity | None, value: Any, before: Reference, vault: Vault) -> Plan:
+        pool = known.pool if known is not None else _NEW_POOL
+        plan = self._values.plan(None, pool, value, before, vault)
         if plan is None:
             with self._driver.read() as db:
-                plan = self._values.plan(db, family, value, before, vault)
+                plan = self._values.plan(db, pool, value, before, vault)
         assert plan is not None
         return plan
 
@@ -144,73 +160,96 @@ class Writer:
         db: Connection,
         name: str,
         namespace: str,
-        known: tuple[int, int] | None,
+        known: Identity | None,
         new: NewCheckpoint,
         kept: dict[str, Reference],
         plans: dict[str, Plan],
         vault: Vault,
-        placing: Placing,
-    ) -> tuple[int, int, dict[str, Reference]] | None:
+    ) -> _Stored:
+        placing = Placing(Fresh())
         cid = cid_bytes(new.id)
-        parent_cid = None if new.parent is None else cid_bytes(new.parent)
-        where = db.one("where_to_put", name=name, namespace=namespace, cid=cid, parent=parent_cid)
-        if where is None:
+        standing = self._sessions.stand(db, name)
+        if standing is None:
             begins = new.parent is None and not namespace
-            session = family = self._sessions.begin(db, name, known, lambda _: begins)
-            thread = taken = own_parent = newest = early = None
+            standing = self._sessions.begin(db, name, known, lambda _: begins)
         else:
-            session, family, thread, taken, *own_parent, newest, early = where
-            self._sessions.expect(name, known, (session, family))
-        if thread is None:
-            thread = self._sessions.new_thread(db, session, namespace)
+            self._sessions.expect(name, known, standing.facts.identity)
+        session = standing.facts.identity.session
+        at = self._thread_to_put(db, standing, namespace, new)
+        taken = None if standing.remembered else db.one("row_of", cid=cid, thread=at.thread)
         if taken is not None:
-            self._require_same(db, name, family, thread, taken, new, vault)
-            return None
+            self._require_same(
+                db, name, standing.facts.identity.pool, at.thread, taken[0], new, vault
+            )
+            return _Stored(self._sessions.left(db, name, standing), placing, None)
+        n = standing.tick
         parent = parent_thread = lane = turn = None
-        if parent_cid is not None:
-            if own_parent is not None and own_parent[0] is not None and own_parent[2] == 0:
-                parent, turn = own_parent[0], own_parent[3]
-                lane = own_parent[1] if parent == newest else None
+        if new.parent is not None:
+            parent_cid = cid_bytes(new.parent)
+            own_parent = standing.spot(db, at, parent_cid)
+            if own_parent is not None:
+                parent, turn = own_parent.n, own_parent.turn
+                lane = own_parent.lane if parent == at.newest else None
             else:
-                found = self._lookup.find(db, session, namespace, thread, parent_cid)
+                found = self._lookup.find(db, session, namespace, at.thread, parent_cid)
                 if found is None:
                     raise self._no_parent(db, name, namespace, new)
                 parent, parent_thread = found.n, found.thread
-        n = self._sessions.take_tick(db, session)
+        lane = n if lane is None else lane
+        turn = n if new.begins_turn else turn
         references = dict(kept)
         for channel, plan in plans.items():
-            references[channel] = self._values.place(db, family, plan, vault, placing)
+            references[channel] = self._values.place(
+                db, standing.facts.identity.pool, plan, vault, placing
+            )
         root = None
         if namespace and new.root is not None:
-            root = self._root_row(db, session, thread, n, new.root)
+            root = self._root_row(db, standing, at.thread, new.root)
         body = checkpoint_body(db, self._terms, placing.fresh, new, references)
         metadata = self._terms.metadata_number(db, placing.fresh, new.metadata)
-        self._terms.note_thread(db, placing.fresh, metadata, thread)
+        if metadata not in at.noted:
+            self._terms.note_thread(db, metadata, at.thread)
         db.run(
             "insert_checkpoint",
-            thread=thread,
+            thread=at.thread,
             n=n,
             cid=cid,
-            lane=n if lane is None else lane,
+            lane=lane,
             parent=parent,
             parent_thread=parent_thread,
             root=root,
             step=new.step,
-            turn=n if new.begins_turn else turn,
+            turn=turn,
             metadata=metadata,
             size=placing.size + len(body),
             body=body,
         )
-        db.run("move_head", thread=thread, n=n)
-        if early is not None:
-            self._admit_early(db, thread, cid, n)
-        return session, family, references
+        db.run("move_head", thread=at.thread, n=n)
+        if at.waiting:
+            self._admit_early(db, at.thread, cid, n)
+            at = replace(at, waiting=db.one("waiting", thread=at.thread) is not None)
+        standing.wrote(namespace, with_row(at, cid, Spot(n, lane, turn), metadata))
+        facts = self._sessions.left(db, name, standing)
+        db.placed.append(placing)
+        return _Stored(facts, placing, references)
+
+    def _thread_to_put(
+        self, db: Connection, standing: Standing, namespace: str, new: NewCheckpoint
+    ) -> ThreadFacts:
+        """The thread that a checkpoint goes to, made if it is not there."""
+        # A subgraph's namespace is mostly new when its first checkpoint comes: a draft takes it so.
+        seems_new = db.drafting and new.parent is None and namespace not in standing.facts.threads
+        at = None if seems_new else standing.thread(db, namespace)
+        if at is None:
+            session = standing.facts.identity.session
+            at = ThreadFacts(self._sessions.new_thread(db, session, namespace), None, False)
+        return at
 
     def _require_same(
         self,
         db: Connection,
         name: str,
-        family: int,
+        pool: Pool,
         thread: int,
         n: int,
         new: NewCheckpoint,
@@ -218,7 +257,7 @@ class Writer:
     ) -> None:
         row = Row(*db.one("row", thread=thread, n=n))
         there = read_checkpoint(db, self._terms, row, session=name, namespace="", inherited=False)
-        cells = self._values.fetch(db, family, there.references.values(), vault)
+        cells = self._values.fetch(db, pool, there.references.values(), vault)
         parent = None
         if row.parent is not None:
             of = row.parent_thread or thread
@@ -256,10 +295,16 @@ class Writer:
             f"{new.id!r} names as its parent. Nothing was written"
         )
 
-    def _root_row(self, db: Connection, session: int, thread: int, n: int, root: str) -> int | None:
-        root_thread = self._sessions.thread(db, session, "")
+    def _root_row(self, db: Connection, standing: Standing, thread: int, root: str) -> int | None:
+        session = standing.facts.identity.session
+        at = standing.thread(db, "")
+        if at is None:
+            at = ThreadFacts(self._sessions.new_thread(db, session, ""), None, False)
         cid = cid_bytes(root)
-        found = db.one("find_checkpoint", cid=cid, thread=root_thread)
+        known = at.spots.get(cid)
+        if known is not None:
+            return known.n
+        found = db.one("row_of", cid=cid, thread=at.thread)
         if found is not None:
             number: int = found[0]
             return number
@@ -268,12 +313,13 @@ class Writer:
         # LangGraph saves a root and its subgraph's checkpoints side by side: the root may be late.
         db.run(
             "insert_early",
-            thread=root_thread,
+            thread=at.thread,
             cid=cid,
-            w=n,
+            w=standing.tick,
             task=WAITING_FOR_ROOT,
-            body=packb([thread, n]),
+            body=packb([thread, standing.tick]),
         )
+        standing.wrote("", replace(at, waiting=True))
         return None
 
     def _admit_early(self, db: Connection, thread: int, cid: bytes, n: int) -> None:
@@ -305,60 +351,80 @@ class Writer:
         process, and `done` is called when they are durable or have failed.
         Raises `SessionDeletedError` when the session was deleted under the writer.
         """
-        fresh = Fresh()
-        placing = Placing(fresh)
-        families: list[int] = []
 
-        def insert(db: Connection) -> None:
-            cid = cid_bytes(checkpoint_id)
-            where = db.one("where_to_write", name=name, namespace=namespace, cid=cid)
-            if where is None:
-                # A write may overtake the first put of a thread whose id is used again.
-                session = family = self._sessions.begin(
-                    db, name, None, lambda deleted: made_at(checkpoint_id) > deleted
-                )
-                thread = n = None
-            else:
-                session, family, thread, n = where
-            families.append(family)
-            if thread is None:
-                thread = self._sessions.new_thread(db, session, namespace)
-            placed = [
-                (
-                    write.position,
-                    write.channel,
-                    self._place_write(db, family, write, vault, placing),
-                )
-                for write in writes
-            ]
-            body = write_body(db, self._terms, fresh, task_path, placed)
-            task = task_bytes(task_id)
-            if n is None and namespace:
-                inherited = self._adopter.inherited_head(db, session, thread, namespace)
-                found = self._lookup.find(db, session, namespace, None, cid)
-                if inherited is not None and inherited == found:
-                    n = self._adopter.adopt(db, session, thread, inherited, fresh)
-            w = self._sessions.take_tick(db, session)
-            if n is not None:
-                db.run("insert_pending", thread=thread, n=n, w=w, task=task, body=body)
-            else:
-                db.run("insert_early", thread=thread, cid=cid, w=w, task=task, body=body)
-            db.placed.append(placing)
+        def insert(db: Connection) -> _Stored:
+            return self._insert_writes(
+                db, name, namespace, checkpoint_id, task_id, task_path, writes, vault
+            )
 
-        def remember() -> None:
-            self._terms.committed(fresh)
-            self._values.committed(families[0], placing, vault)
+        def remember(stored: _Stored) -> None:
+            self._remember(name, stored, vault)
 
         if done is not None:
             self._driver.write_with_next(insert, remember, done)
         else:
-            self._driver.write(insert, remember)
+            self._driver.write(insert, remember, quick=True)
 
-    def _place_write(
-        self, db: Connection, family: int, write: NewWrite, vault: Vault, placing: Placing
-    ) -> Reference:
-        return self._values.place(db, family, write.value, vault, placing)
+    def _insert_writes(
+        self,
+        db: Connection,
+        name: str,
+        namespace: str,
+        checkpoint_id: str,
+        task_id: str,
+        task_path: str,
+        writes: Sequence[NewWrite],
+        vault: Vault,
+    ) -> _Stored:
+        placing = Placing(Fresh())
+        cid = cid_bytes(checkpoint_id)
+        standing = self._sessions.stand(db, name)
+        if standing is None:
+            # A write may overtake the first put of a thread whose id is used again.
+            standing = self._sessions.begin(
+                db, name, None, lambda deleted: made_at(checkpoint_id) > deleted
+            )
+        session = standing.facts.identity.session
+        at = standing.thread(db, namespace)
+        if at is None:
+            at = ThreadFacts(self._sessions.new_thread(db, session, namespace), None, False)
+        pool = standing.facts.identity.pool
+        placed = [
+            (
+                write.position,
+                write.channel,
+                self._values.place(db, pool, write.value, vault, placing),
+            )
+            for write in writes
+        ]
+        body = write_body(db, self._terms, placing.fresh, task_path, placed)
+        task = task_bytes(task_id)
+        known = at.spots.get(cid)
+        if known is None:
+            row = db.one("row_of", cid=cid, thread=at.thread)
+            n = None if row is None else row[0]
+        else:
+            n = known.n
+        w = standing.tick
+        if n is None and namespace:
+            inherited = self._adopter.inherited_head(db, session, at.thread, namespace)
+            found = self._lookup.find(db, session, namespace, None, cid)
+            if inherited is not None and inherited == found:
+                n = self._adopter.adopt(db, session, at.thread, inherited, placing.fresh)
+                standing.facts = replace(standing.facts, threads={})
+                standing.tick = w = self._sessions.take_tick(db, session)
+        if n is not None:
+            db.run("insert_pending", thread=at.thread, n=n, w=w, task=task, body=body)
+        else:
+            db.run("insert_early", thread=at.thread, cid=cid, w=w, task=task, body=body)
+            standing.wrote(namespace, replace(at, waiting=True))
+        if namespace not in standing.facts.threads and standing.facts.threads:
+            standing.wrote(namespace, at)
+        facts = self._sessions.left(db, name, standing)
+        db.placed.append(placing)
+        return _Stored(facts, placing, None)
 
+    @repeatable
     def _parent(self, name: str, session: int, namespace: str, checkpoint_id: str) -> _Parent:
         """A parent's channels, for comparing; whether it still is there is checked when writing."""
         key = (session, namespace, checkpoint_id)

@@ -36,6 +36,8 @@ def compare(setup: Setup, before: CheckpointRef, after: CheckpointRef) -> Plan[C
     """Compare two checkpoints and find the last one they have in common."""
     left = yield from _record(setup, before)
     right = yield from _record(setup, after)
+    # From here on by their ids: a checkpoint may have been named by a label.
+    before, after = left.config.ref, right.config.ref
     ancestor = yield from _common_ancestor(setup, before, after)
     return Comparison(before, after, ancestor, _changes(left.values, right.values))
 

@@ -46,7 +46,12 @@ def get_history(
     yield from require(setup, address, None)
     lineage = yield from find_lineage(setup, address.thread_id)
     left = limit
-    is_own = before is None or (yield from read(address.thread_id, before)) is not None
+    is_own = before is None
+    if before is not None:
+        edge = yield from read(address.thread_id, before)
+        if edge is not None:
+            # Whatever named it, an id or a label: its id is compared with others from here on.
+            is_own, before = True, edge.checkpoint["id"]
     if is_own:
         left = yield from _own(setup, address, lineage, limit, before, source)
     if across_forks and left and lineage is not None:

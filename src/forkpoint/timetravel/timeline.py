@@ -51,7 +51,7 @@ def get_timeline(
         return []
     yield from require(setup, address, None)
     if before is not None:
-        yield from require(setup, address, before)
+        before = (yield from require(setup, address, before)).checkpoint["id"]
     if setup.native:
         return (yield from _native(address, limit, before, source))
     children: Counter[str] = Counter()

@@ -6,7 +6,11 @@ VALUES (:thread, :n, :cid, :lane, :parent, :parent_thread, :root, :step, :turn, 
 
 -- name: find_checkpoint
 -- A checkpoint of one thread by its id.
-SELECT n, lane, hidden FROM checkpoint WHERE cid = :cid AND thread = :thread;
+SELECT n, lane, hidden, turn FROM checkpoint WHERE cid = :cid AND thread = :thread;
+
+-- name: row_of
+-- Where a checkpoint of a thread is, hidden or not.
+SELECT n FROM checkpoint WHERE cid = :cid AND thread = :thread;
 
 -- name: holders_of_checkpoint
 -- The threads, of some, that hold a checkpoint of this id.
@@ -95,7 +99,7 @@ INSERT INTO metadata_thread (metadata, thread) VALUES (:metadata, :thread) ON CO
 -- name: copy_metadata_threads
 -- Some metadata is used in a copy of a thread too.
 INSERT INTO metadata_thread (metadata, thread)
-SELECT DISTINCT metadata, :copy FROM checkpoint WHERE thread = :thread;
+SELECT DISTINCT metadata, CAST(:copy AS BIGINT) FROM checkpoint WHERE thread = :thread;
 
 -- name: threads_of_metadata
 -- Threads of live sessions that use some metadata.
@@ -157,9 +161,9 @@ SELECT w, task, body FROM early WHERE thread = :thread AND cid = :cid ORDER BY w
 -- Writes that wait, or lie on what is inherited, in some threads.
 SELECT thread, cid, w, task, body FROM early WHERE thread {in:threads} ORDER BY thread, cid, w;
 
--- name: has_early
--- Whether writes wait for a checkpoint.
-SELECT 1 FROM early WHERE thread = :thread AND cid = :cid LIMIT 1;
+-- name: waiting
+-- Whether writes wait in a thread at all.
+SELECT 1 FROM early WHERE thread = :thread LIMIT 1;
 
 -- name: delete_early
 -- Writes that wait no longer.
@@ -178,38 +182,19 @@ WHERE thread = :thread AND n >= :low AND n <= :high AND w < :cut ORDER BY n, w;
 -- The rows of a thread again in another, at the same numbers.
 INSERT INTO checkpoint (thread, n, cid, lane, parent, parent_thread, root, hidden, step, turn,
     metadata, size, body)
-SELECT :copy, n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata,
+SELECT CAST(:copy AS BIGINT), n, cid, lane, parent, parent_thread, root, hidden, step, turn, metadata,
     CASE WHEN size < 0 THEN size ELSE 0 END, body
 FROM checkpoint WHERE thread = :thread;
 
 -- name: copy_pending
 -- The writes of a thread again in another.
 INSERT INTO pending (thread, n, w, task, body)
-SELECT :copy, n, w, task, body FROM pending WHERE thread = :thread;
+SELECT CAST(:copy AS BIGINT), n, w, task, body FROM pending WHERE thread = :thread;
 
 -- name: copy_early
 -- The writes of a thread that still wait, again in another.
 INSERT INTO early (thread, cid, w, task, body)
-SELECT :copy, cid, w, task, body FROM early WHERE thread = :thread;
-
--- name: where_to_put
--- All that a put must know: the session, its thread for the namespace, whether the id is taken, where
--- the parent is, what the thread's newest row is, and whether writes wait for the checkpoint.
-SELECT s.id, s.family, t.id,
-    (SELECT o.n FROM checkpoint o WHERE o.cid = :cid AND o.thread = t.id),
-    p.n, p.lane, p.hidden, p.turn,
-    (SELECT max(l.n) FROM checkpoint l WHERE l.thread = t.id),
-    (SELECT min(e.w) FROM early e WHERE e.thread = t.id AND e.cid = :cid)
-FROM session s LEFT JOIN thread t ON t.session = s.id AND t.namespace = :namespace
-LEFT JOIN checkpoint p ON p.cid = :parent AND p.thread = t.id
-WHERE s.name = :name AND s.deleted = 0;
-
--- name: where_to_write
--- All that a write must know: the session, its thread, and the checkpoint's row.
-SELECT s.id, s.family, t.id, c.n
-FROM session s LEFT JOIN thread t ON t.session = s.id AND t.namespace = :namespace
-LEFT JOIN checkpoint c ON c.cid = :cid AND c.thread = t.id
-WHERE s.name = :name AND s.deleted = 0;
+SELECT CAST(:copy AS BIGINT), cid, w, task, body FROM early WHERE thread = :thread;
 
 -- name: turns_between
 -- Bodies of the rows that began some turns.

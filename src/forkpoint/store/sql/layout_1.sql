@@ -1,6 +1,7 @@
--- The first and only layout so far. Portable between SQLite and PostgreSQL but for the words in
--- braces, which the driver replaces: {key} a row number that is never given out twice, {clustered}
--- a table kept in the order of its primary key, {bytes} a byte string.
+-- The first layout. Portable between SQLite and PostgreSQL but for the words in braces, which the
+-- driver replaces: {key} a row number that is never given out twice, {given_key} one that the program
+-- gives out, {clustered} a table kept in the order of its primary key, {bytes} a byte string.
+-- A layout that was released never changes: what comes later is in layout_2.sql and so on.
 
 -- What the layout is, and small facts about the whole database.
 CREATE TABLE setting (
