@@ -383,6 +383,7 @@ FindingKind = Literal[
     "label",
     "metadata",
     "unreachable",
+    "import",
 ]
 """What a finding is about; the page about `forkpoint doctor` says what each kind means."""
 

@@ -48,6 +48,8 @@ class Worker:
             self.delete,
             self.copy,
             self.detach,
+            self.collect,
+            self.erase,
         )
         while time.monotonic() < until:
             try:
@@ -115,6 +117,12 @@ class Worker:
 
     def detach(self) -> None:
         self.store.detach(self._session())
+
+    def collect(self) -> None:
+        self.store.collect(fp.RetentionPolicy(keep_last=5) if self.chance.random() < 0.3 else None)
+
+    def erase(self) -> None:
+        self.store.erase(f"{self.name} {self.chance.randrange(3)}")
 
 
 def main(url: str, name: str, seed: str, seconds: str) -> None:

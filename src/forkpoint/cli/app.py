@@ -20,7 +20,9 @@ from forkpoint.cli.demo import run_demo
 from forkpoint.cli.doctor import doctor
 from forkpoint.cli.excerpt import one_line
 from forkpoint.cli.forest import cut, plant
+from forkpoint.cli.housekeeping import erase, gc
 from forkpoint.cli.labelling import label
+from forkpoint.cli.moving import detach, export, import_
 from forkpoint.cli.options import Address, Checkpoint, Database, Json, Session
 from forkpoint.cli.printer import printer_for
 from forkpoint.errors import ForkpointError, InvalidArgumentError
@@ -186,5 +188,6 @@ def fork(
             )
 
 
-for command in (label, delete, doctor):
+for command in (label, delete, gc, erase, detach, export, doctor):
     app.command()(command)
+app.command("import")(import_)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from forkpoint.cli.arguments import open_database
 from forkpoint.cli.options import Database, Json
 from forkpoint.cli.printer import printer_for
+from forkpoint.cli.progress import progress_bar
 from forkpoint.model import Diagnosis
 from forkpoint.opening import Store
 
@@ -38,15 +34,5 @@ def doctor(
 
 
 def _examine(store: Store) -> Diagnosis:
-    if not sys.stderr.isatty():
-        return store.examine()
-    with _bar() as bar:
-        task = bar.add_task("sessions", total=None)
-        return store.examine(lambda done, total: bar.update(task, completed=done, total=total))
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar
+    with progress_bar("examining") as progress:
+        return store.examine(progress)

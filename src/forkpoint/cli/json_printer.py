@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from forkpoint.cli.forest import Branch, walk
 from forkpoint.cli.jsonable import jsonable
+from forkpoint.cli.reports import Report
 from forkpoint.model import (
     Comparison,
     DeletionReport,
@@ -54,6 +55,9 @@ class JsonPrinter:
 
     def labels(self, session_id: str, labels: Sequence[Label]) -> None:
         self.document(labels)
+
+    def report(self, report: Report) -> None:
+        self.document(report)
 
     def deletion(self, report: DeletionReport) -> None:
         self.document(report)

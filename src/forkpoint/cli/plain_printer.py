@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from forkpoint.cli.excerpt import is_message_list, message_text, one_line, speaker
 from forkpoint.cli.forest import Branch, walk
+from forkpoint.cli.reports import Report, report_lines
 from forkpoint.cli.wording import (
     address,
     examined,
@@ -112,6 +113,10 @@ class PlainPrinter:
                 "inherited" if label.inherited else None,
                 label.name,
             )
+
+    def report(self, report: Report) -> None:
+        for line in report_lines(report):
+            self._columns(*line)
 
     def deletion(self, report: DeletionReport) -> None:
         for session_id in report.deleted:

@@ -15,6 +15,7 @@ from rich.console import Console
 from forkpoint.cli.forest import Branch
 from forkpoint.cli.json_printer import JsonPrinter
 from forkpoint.cli.plain_printer import PlainPrinter
+from forkpoint.cli.reports import Report
 from forkpoint.cli.terminal_printer import TerminalPrinter
 from forkpoint.model import (
     Comparison,
@@ -55,6 +56,8 @@ class Printer(Protocol):
     def deletion(self, report: DeletionReport) -> None: ...
 
     def diagnosis(self, diagnosis: Diagnosis, report: RepairReport | None) -> None: ...
+
+    def report(self, report: Report) -> None: ...
 
 
 def printer_for(*, as_json: bool) -> Printer:

@@ -18,6 +18,7 @@ from rich.tree import Tree
 
 from forkpoint.cli.excerpt import is_message_list, message_text, one_line, speaker
 from forkpoint.cli.forest import Branch
+from forkpoint.cli.reports import Report, report_lines
 from forkpoint.cli.wording import (
     address,
     examined,
@@ -171,6 +172,15 @@ class TerminalPrinter:
                 Text("inherited" if label.inherited else "", style="dim"),
             )
         self.console.print(rows)
+
+    def report(self, report: Report) -> None:
+        for about, subject, *figures in report_lines(report):
+            rest = ", ".join(map(one_line, figures))
+            self.console.print(
+                Text.assemble(
+                    (f"{about}  ", "dim"), (one_line(subject), "bold"), (f"  {rest}", "dim")
+                )
+            )
 
     def deletion(self, report: DeletionReport) -> None:
         for session_id in report.deleted:

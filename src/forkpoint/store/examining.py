@@ -99,6 +99,10 @@ class Examiner:
     def _family(self, number: int, terms: TermReader, examined: _Examined) -> Iterator[Finding]:
         with self._driver.read() as db:
             family = Family(db, number)
+            examined.sessions += len(family.members)
+            if family.being_imported:
+                yield _import(number)
+                return
             trace = Trace(number, lambda term: terms.has(db, term))
             rows = RowExaminer(family, trace, terms, self._replayed)
             sessions = SessionExaminer(family, rows.rows)
@@ -106,7 +110,6 @@ class Examiner:
             yield from sessions.findings()
             yield from trace.settle(db, family.where)
             yield from sessions.counter(trace.highest)
-            examined.sessions += len(family.members)
             examined.checkpoints += rows.checkpoints
             examined.values += trace.values
 
@@ -234,6 +237,17 @@ def _has_entry(body: str, name: str, value: str) -> bool:
         return (name, value) in index_entries(body)
     except MALFORMED:
         return True
+
+
+def _import(family: int) -> Finding:
+    return Finding(
+        "import",
+        "info",
+        f"family {family}",
+        "a session is being imported, or its import was broken off; then collection removes it",
+        repairable=False,
+        details={"family": family},
+    )
 
 
 def _orphan(thread: int, text: str) -> Finding:

@@ -69,6 +69,12 @@ class Family:
         self._newest: dict[int, int] = {}
 
     @property
+    def being_imported(self) -> bool:
+        """Whether the family is a session that is still being imported: it has no name yet, and its
+        rows come before its values."""
+        return any(not member.name for member in self.members.values())
+
+    @property
     def inhabited(self) -> bool:
         """Whether anybody is left who could refer to the family's values."""
         return bool(self.spaces) or any(not member.deleted for member in self.members.values())

@@ -200,10 +200,6 @@ SELECT 1 FROM session WHERE family = :family AND deleted = 0 LIMIT 1;
 -- Correct where a session says it stands in its lineage.
 UPDATE session SET depth = :depth, root = :root WHERE id = :id;
 
--- name: thread_exists
--- Whether there is a thread of this number.
-SELECT 1 FROM thread WHERE id = :id;
-
 -- name: delete_noted_metadata
 -- Forget what metadata a thread uses.
 DELETE FROM metadata_thread WHERE thread = :thread;
@@ -216,10 +212,6 @@ DELETE FROM metadata_item WHERE name = :name AND value = :value AND metadata = :
 -- An entry of constant metadata, unless it is there.
 INSERT INTO metadata_item (name, value, metadata) VALUES (:name, :value, :metadata)
 ON CONFLICT DO NOTHING;
-
--- name: metadata_row
--- Constant metadata with its digest.
-SELECT digest, body FROM metadata WHERE id = :id;
 
 -- name: metadata_in_use
 -- What metadata the rows of a thread have.

@@ -33,11 +33,6 @@ INSERT INTO label (session, name, cid, tick, created, gone)
 SELECT CAST(:copy AS BIGINT), name, cid, tick, created, gone FROM label
 WHERE session = :session AND gone = 0;
 
--- name: labelled_rows
--- Rows of a session's root thread that have a label of the session now.
-SELECT c.n FROM label l JOIN checkpoint c ON c.cid = l.cid AND c.thread = :thread
-WHERE l.session = :session AND l.gone = 0;
-
 -- name: drop_lost_labels
 -- Forget names of checkpoints that nobody in a family has any more.
 DELETE FROM label WHERE session IN (SELECT id FROM session WHERE family = :family) AND NOT EXISTS (
