@@ -17,6 +17,7 @@ from benchmarks.measures.collecting import measure_collection
 from benchmarks.measures.contention import measure_writers
 from benchmarks.measures.filtering import measure_filter
 from benchmarks.measures.forking import measure_forks, measure_lineage, measure_many_forks
+from benchmarks.measures.importing import measure_import
 from benchmarks.measures.running import measure_graph_runs
 from benchmarks.measures.supersteps import measure_workload
 from benchmarks.places import Database, Places
@@ -33,6 +34,7 @@ TOPICS: dict[str, Callable[[Bench], None]] = {
     "filter": measure_filter,
     "writers": measure_writers,
     "collect": measure_collection,
+    "import": measure_import,
 }
 
 

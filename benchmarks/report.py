@@ -41,6 +41,8 @@ def print_report(results: Results, plan: Plan) -> None:
         own = [verdict for verdict in judged if verdict.target.topic == topic]
         if own:
             draw(console, _targets_sheet(f"{topic}: targets", own))
+    if not judged:
+        return
     met = sum(verdict.met is True for verdict in judged)
     title = f"All targets: {met} of {len(judged)} met"
     if plan.quick:
@@ -89,7 +91,10 @@ def _topic_sheet(results: Results, topic: str) -> Sheet:
         rows.append([measure, *cells, ratio])
     workload = WORKLOADS.get(topic.removesuffix(database.topic("")))
     title = f"{topic}: {workload.title}" if workload else topic
-    return Sheet(title, ["median", *savers, f"{ours}/{stock}"], rows)
+    header = ["median", *savers, f"{ours}/{stock}"]
+    if not any(row[-1] for row in rows):
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return Sheet(title, header, rows)
 
 
 def _targets_sheet(title: str, judged: Sequence[Verdict]) -> Sheet:

@@ -38,6 +38,7 @@ FILTER_PAGE = "metadata filter, limit=10, ms"
 WRITERS = "supersteps/s"
 ASYNC_WRITERS = "supersteps/s async"
 COLLECTED = "all but the last removed, checkpoints/s"
+IMPORTED = "imported and compared, checkpoints/s"
 COLLECTED_DISK = "disk after that, MB"
 
 

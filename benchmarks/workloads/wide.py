@@ -1,4 +1,4 @@
-"""W3: forty channels of 10 KB, of which a superstep changes two."""
+"""W3: forty channels with a text of 10 KB each, of which a superstep changes two."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ _CHANNELS = 40
 _VALUE_SIZE = 10_000
 
 
-def _value(channel: int, revision: int) -> dict[str, Any]:
-    text = prose(f"wide {channel} {revision}", _VALUE_SIZE)
-    return {"title": f"document {channel}", "revision": revision, "text": text}
+def _value(channel: int, revision: int) -> str:
+    return prose(f"wide {channel} {revision}", _VALUE_SIZE)
 
 
 _FIELDS = {"step": int, "until": int}
-_DOCUMENTS = {f"document_{channel:02d}": dict[str, Any] for channel in range(_CHANNELS)}
+_DOCUMENTS = {f"document_{channel:02d}": str for channel in range(_CHANNELS)}
 _STATE = type("WideState", (dict,), {"__annotations__": {**_FIELDS, **_DOCUMENTS}})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -78,6 +79,24 @@ def test_collection_leaves_nothing_that_nothing_refers_to(store: Store) -> None:
     everything(store)
     store.collect()
     assert store.examine().findings == ()
+
+
+def test_an_import_is_sound_while_it_goes_on_and_when_it_is_done(url: str, tmp_path: Path) -> None:
+    archive = tmp_path / "talk.archive"
+    with fp.open("sqlite:///:memory:") as source:
+        plain(source.saver(), "talk", 8)
+        source.export("talk", archive)
+    with fp.open(url) as store, fp.open(url) as other:
+        seen: list[set[str]] = []
+
+        def look(done: int, total: int) -> None:
+            diagnosis = other.examine()
+            assert diagnosis.sound, told(diagnosis)
+            seen.append({finding.kind for finding in diagnosis.findings})
+
+        store.import_session(archive, progress=look)
+        assert {"import"} in seen
+        assert store.examine().findings == ()
 
 
 def test_progress_counts_the_sessions(store: Store) -> None:

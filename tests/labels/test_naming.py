@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +167,19 @@ def test_a_new_session_under_an_old_name_has_no_labels(store: Store) -> None:
     saver.delete_thread("talk")
     chain(saver, "talk", 1)
     assert store.labels("talk") == ()
+
+
+def test_an_imported_session_has_labels_of_its_own(store: Store, tmp_path: Path) -> None:
+    saver = store.saver()
+    ids = chain(saver, "talk", 3)
+    store.label("talk", ids[0], "first")
+    saver.fork_session("talk", ids[1], "fork")
+    store.label("fork", ids[1], "second")
+    store.export("fork", tmp_path / "fork.archive")
+    store.import_session(tmp_path / "fork.archive", "imported")
+    assert names(store, "imported") == {"first": ids[0], "second": ids[1]}
+    store.unlabel("imported", "first")
+    assert names(store, "imported") == {"second": ids[1]}
 
 
 def test_labels_are_seen_by_another_store(url: str) -> None:

@@ -357,6 +357,8 @@ class Store:
             sessions = [check_session_id("sessions", name) for name in sessions]
         check_bool("dry_run", dry_run)
         check_bool("compact", compact)
+        if not dry_run:
+            self.importer.give_up_idle()
         return self.collector.collect(
             policy, sessions, dry_run=dry_run, compact=compact, progress=progress
         )

@@ -244,7 +244,7 @@ def _import(family: int) -> Finding:
         "import",
         "info",
         f"family {family}",
-        "a session is being imported, or its import was broken off; then collection removes it",
+        "a session is being imported, or its import was broken off and is cleared away later",
         repairable=False,
         details={"family": family},
     )

@@ -30,7 +30,6 @@ from forkpoint.store.cells import SEALED, Vault
 from forkpoint.store.clock import now
 from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.exporting import DIGEST_KEY
-from forkpoint.store.labels import CARRIED
 from forkpoint.store.lineage import BESIDE, NEVER_SHOWN
 from forkpoint.store.origins import packed
 from forkpoint.store.records import WAITING_FOR_ROOT
@@ -393,7 +392,7 @@ class Importer:
                         "session": begun.session,
                         "name": label,
                         "cid": cid,
-                        "tick": CARRIED,
+                        "tick": 0,
                         "gone": 0,
                         "created": created,
                     }
