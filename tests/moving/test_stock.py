@@ -100,7 +100,7 @@ def test_an_open_question_is_answered_after_the_import(stock: Stock, file_store:
     graph = graphs.nested(file_store.saver())
     assert graph.get_state(where).interrupts
     finished = graph.invoke(Command(resume="yes"), where)
-    assert "deep:yes" in str(finished["log"])
+    assert "inner:yes" in str(finished["log"])
 
 
 def test_what_is_there_is_not_written_again(stock: Stock, file_store: fp.Store) -> None:

@@ -51,6 +51,35 @@ def test_a_list_read_between_the_announcement_and_the_marking(url: str) -> None:
             assert values(head(fresh.saver(), "t"))["items"] == [*other, "x"]
 
 
+def test_two_collections_do_not_cut_one_list_twice(url: str) -> None:
+    with fp.open(url) as here, fp.open(url) as there:
+        short = put(here.saver(), "t", None, {"items": ITEMS[:5]}, version=1)
+        put(here.saver(), "t", short, {"items": ITEMS[:7]}, version=2, run_id="gone")
+        here.saver().delete_for_runs(["gone"])
+        other = [*ITEMS[:5], ITEMS[8], ITEMS[7]]
+
+        def another_cuts_and_the_list_is_written_again() -> None:
+            there.collect()
+            put(there.saver(), "t", short, {"items": other}, version=2)
+
+        driver: Any = here._driver
+        Sweeper(After(driver, another_cuts_and_the_list_is_written_again)).sweep(
+            family_of_t(driver)
+        )
+        with fp.open(url) as fresh:
+            assert values(head(fresh.saver(), "t"))["items"] == other
+
+
+class After(Between):
+    """A driver on which something happens when a snapshot was read."""
+
+    @contextmanager
+    def read(self) -> Iterator[Any]:
+        with self._driver.read() as db:
+            yield db
+        self._happens()
+
+
 def family_of_t(driver: Any) -> int:
     """The family of the only session."""
     with driver.read() as db:

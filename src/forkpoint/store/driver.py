@@ -13,7 +13,7 @@ its own between runs and leaves what it learned in its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
@@ -32,8 +32,10 @@ def repeatable(read: Callable[P, T]) -> Callable[P, T]:
     @wraps(read)
     def again(*arguments: P.args, **keywords: P.kwargs) -> T:
         for _ in range(_READ_AGAIN):
-            with suppress(ConnectionLostError):
+            try:
                 return read(*arguments, **keywords)
+            except ConnectionLostError:
+                continue
         return read(*arguments, **keywords)
 
     return again

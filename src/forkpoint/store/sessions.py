@@ -4,7 +4,6 @@ out."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from forkpoint.errors import SessionDeletedError
 from forkpoint.store.clock import now
@@ -62,7 +61,8 @@ class Sessions:
     def left(self, db: Connection, name: str, standing: Standing) -> SessionFacts:
         """What is known of a session when a write to it is done; give it to `remember` after the
         commit."""
-        facts = replace(standing.facts, tick=standing.tick + 1)
+        known = standing.facts
+        facts = SessionFacts(known.identity, standing.tick + 1, known.touched, known.threads)
         db.known[name] = facts
         return facts
 
@@ -141,7 +141,7 @@ class Sessions:
 
 def _touched(facts: SessionFacts) -> SessionFacts:
     moment = now()
-    return facts if 0 <= moment - facts.touched < _TOUCH_EVERY else replace(facts, touched=moment)
+    return facts if 0 <= moment - facts.touched < _TOUCH_EVERY else facts._replace(touched=moment)
 
 
 def _take(db: Connection, facts: SessionFacts) -> bool:

@@ -8,14 +8,16 @@ a write makes new ones, which are remembered when it has committed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from forkpoint.store.driver import Connection
 
 _SPOTS = 24
 _THREADS = 24
 _NOTED = 8
+_NONE: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Identity(NamedTuple):
@@ -46,8 +48,7 @@ class Spot(NamedTuple):
     turn: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadFacts:
+class ThreadFacts(NamedTuple):
     """One namespace of a session."""
 
     thread: int
@@ -55,20 +56,19 @@ class ThreadFacts:
     """The newest row, hidden or not."""
     waiting: bool
     """Whether there are writes that wait for their checkpoint, or lie on what is inherited."""
-    spots: dict[bytes, Spot] = field(default_factory=dict)
+    spots: Mapping[bytes, Spot] = _NONE
     """Some of its rows, those written last."""
     noted: frozenset[int] = frozenset()
     """Some of the constant metadata that is noted to be used in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFacts:
+class SessionFacts(NamedTuple):
     """A session as of one tick."""
 
     identity: Identity
     tick: int
     touched: int
-    threads: dict[str, ThreadFacts] = field(default_factory=dict)
+    threads: Mapping[str, ThreadFacts] = _NONE
     """Some of its namespaces; one that is not here may be there all the same."""
 
     def with_thread(self, namespace: str, facts: ThreadFacts) -> SessionFacts:
@@ -79,7 +79,7 @@ class SessionFacts:
             # The root namespace stays: every other one asks for it.
             del threads[next(name for name in threads if name)]
         threads[namespace] = facts
-        return replace(self, threads=threads)
+        return SessionFacts(self.identity, self.tick, self.touched, threads)
 
 
 class Standing:
@@ -129,4 +129,4 @@ def with_row(facts: ThreadFacts, cid: bytes, spot: Spot, metadata: int) -> Threa
     noted = facts.noted
     if metadata not in noted:
         noted = frozenset((metadata,)) if len(noted) >= _NOTED else noted | {metadata}
-    return replace(facts, newest=spot.n, spots=spots, noted=noted)
+    return ThreadFacts(facts.thread, spot.n, facts.waiting, spots, noted)

@@ -9,8 +9,8 @@ which it does for one `swept` of the session only. So a sweep
 2. marks, in one moment of the database after that, what any row refers to;
 3. removes what is not marked, piece by piece, and takes no lock for it: nobody can come to refer
    to it any more. Only the end of a list that is cut off is guarded, because its places are used
-   again: it is announced once more, so that nobody remembers the list with its old end, and
-   whoever announces a sweep of the same family later takes it over.
+   again: it is announced once more, so that nobody remembers the list with its old end, and it is
+   left to whoever has announced a sweep of the same family later.
 
 Killed anywhere it leaves what the next sweep finds, since the family counts as dirty until the end.
 """
@@ -97,10 +97,10 @@ class Sweeper:
             )
         if garbage.tails:
             # Whoever read a list while its end was still referred to remembers it so.
-            again = self._driver.write(partial(_announce, family=family))
+            again = self._driver.write(partial(_announce_again, family=family, barrier=barrier))
             if again is None:
                 return Swept()
-            barrier = barrier._replace(guard=again.guard)
+            barrier = again
         for tails in _pieces(garbage.tails, _TAILS):
             if not self._driver.write(
                 partial(_cut, family=family, guard=barrier.guard, tails=tails)
@@ -146,6 +146,16 @@ def _announce(db: Connection, family: int) -> _Barrier | None:
         return None
     guard = db.one("swept_now", family=family)
     return _Barrier(row[0], row[1], None if guard is None else (guard[0], guard[1]))
+
+
+def _announce_again(db: Connection, family: int, barrier: _Barrier) -> _Barrier | None:
+    """Announce a sweep that has marked; None when another one was announced since, which may have
+    cut the same lists already and let them be written again."""
+    db.one("hold_family", family=family)
+    if not _is_last(db, barrier.guard):
+        return None
+    again = _announce(db, family)
+    return None if again is None else barrier._replace(guard=again.guard)
 
 
 def _is_last(db: Connection, guard: tuple[int, int] | None) -> bool:

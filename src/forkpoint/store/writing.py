@@ -7,7 +7,7 @@ that the parent is there, stores what is new, and moves the head, all or nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ormsgpack import packb, unpackb
@@ -227,7 +227,7 @@ class Writer:
         db.run("move_head", thread=at.thread, n=n)
         if at.waiting:
             self._admit_early(db, at.thread, cid, n)
-            at = replace(at, waiting=db.one("waiting", thread=at.thread) is not None)
+            at = at._replace(waiting=db.one("waiting", thread=at.thread) is not None)
         standing.wrote(namespace, with_row(at, cid, Spot(n, lane, turn), metadata))
         facts = self._sessions.left(db, name, standing)
         db.placed.append(placing)
@@ -319,7 +319,7 @@ class Writer:
             task=WAITING_FOR_ROOT,
             body=packb([thread, standing.tick]),
         )
-        standing.wrote("", replace(at, waiting=True))
+        standing.wrote("", at._replace(waiting=True))
         return None
 
     def _admit_early(self, db: Connection, thread: int, cid: bytes, n: int) -> None:
@@ -411,13 +411,13 @@ class Writer:
             found = self._lookup.find(db, session, namespace, None, cid)
             if inherited is not None and inherited == found:
                 n = self._adopter.adopt(db, session, at.thread, inherited, placing.fresh)
-                standing.facts = replace(standing.facts, threads={})
+                standing.facts = standing.facts._replace(threads={})
                 standing.tick = w = self._sessions.take_tick(db, session)
         if n is not None:
             db.run("insert_pending", thread=at.thread, n=n, w=w, task=task, body=body)
         else:
             db.run("insert_early", thread=at.thread, cid=cid, w=w, task=task, body=body)
-            standing.wrote(namespace, replace(at, waiting=True))
+            standing.wrote(namespace, at._replace(waiting=True))
         if namespace not in standing.facts.threads and standing.facts.threads:
             standing.wrote(namespace, at)
         facts = self._sessions.left(db, name, standing)
