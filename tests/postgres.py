@@ -89,4 +89,7 @@ class Postgres:
     def stop(self) -> None:
         """Stop the server and remove its files."""
         if self._server is not None:
+            # "Immediate": writing out what is about to be removed would take long.
+            os.kill(self._server.get_pid(), signal.SIGQUIT)
+            self._server.get_postmaster_info().process.wait(30)
             self._server.cleanup()

@@ -1,4 +1,4 @@
-"""A connection cut at any moment of an operation: it is carried out once, never twice, and never half.
+"""A connection cut at any moment of an operation: it is carried out once, not twice, and not half.
 
 Each operation is done again and again through a proxy that cuts the connection at another request
 each time: before the request is sent, or after it was carried out but before the client heard of
@@ -189,15 +189,16 @@ def cut_everywhere(
         operation.act(store, saver, name, prepared)
         proxy.count()
         assert disturbed.counts(name) == expected, f"after a cut of request {request}/{requests}"
-    assert store.examine().sound
 
 
 def _spread(requests: int) -> list[int]:
     """The first requests of an operation, the last ones, and some between."""
-    between = range(4, requests - 3, max(1, requests // 5))
-    return sorted(
-        {*range(1, min(4, requests + 1)), *between, *range(max(1, requests - 3), requests + 1)}
-    )
+    between = range(4, requests - 2, max(1, requests // 5))
+    return [
+        request
+        for request in range(1, requests + 1)
+        if request < 4 or request in between or request > requests - 3
+    ]
 
 
 @pytest.mark.parametrize("moment", get_args(Moment))
@@ -225,3 +226,7 @@ def test_writers_go_on_after_a_cut(disturbed: Disturbed) -> None:
         found = head(saver, "goes on")
         assert found.checkpoint["id"] == made[-1]
         assert [value for _, _, value in found.pending_writes or []] == [number]
+
+
+def test_nothing_is_wrong_after_all_that(disturbed: Disturbed) -> None:
+    assert [found for found in disturbed.store.examine().findings if found.severity != "info"] == []

@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.types import Command
 
 import forkpoint as fp
 from tests.checkpoints import TASK, at, chain, head, ids, place, put, write
 from tests.langgraph import graphs
-from tests.langgraph.record import plain, saver_content, snapshot
+from tests.langgraph.record import saver_content, snapshot
 from tests.langgraph.scenarios import SCENARIOS, Scenario
 from tests.langgraph.script import Durability, play
 from tests.moving.importing import import_until_killed
-from tests.moving.seeing import THREAD
+from tests.moving.seeing import THREAD, stored
 from tests.moving.stock import Stock
 from tests.traps.test_values import Cipher
 
@@ -35,23 +34,11 @@ def content(saver: Any, scenario: Scenario, thread: str = THREAD) -> dict[str, A
     """All that a saver and its graph show."""
     graph = scenario.build(saver)
     where: Any = {"configurable": {"thread_id": thread}}
-    stored = saver_content(saver, thread)
-    for (part,) in stored.values():
-        # Of channels that are no delta channels stock savers tell different histories.
-        del part["delta"]
     return {
-        "stored": stored,
-        "delta": [delta_histories(saver, item) for item in saver.list(where)],
+        "stored": stored(saver, thread),
         "history": [snapshot(item) for item in graph.get_state_history(where)],
         "state": snapshot(graph.get_state(where, subgraphs=True)),
     }
-
-
-def delta_histories(saver: Any, item: CheckpointTuple) -> Any:
-    """What the delta channels of a checkpoint are rebuilt from."""
-    channels = sorted(item.metadata.get("counters_since_delta_snapshot") or {})
-    history = saver.get_delta_channel_history(config=item.config, channels=channels)
-    return {channel: plain(history[channel]) for channel in channels}
 
 
 def assert_all_came(report: fp.StockImport, checkpoints: int, threads: int = 1) -> None:
@@ -265,12 +252,12 @@ def test_encrypted_threads_come_in_encrypted(stock: Stock, database: Path) -> No
     serde = EncryptedSerializer(Cipher(b"k" * 32))
     secret = "a secret that is long enough to be a value of its own " * 3
     with stock.saver(serde) as saver, fp.open(database) as store:
-        put(saver, "talk", None, {"text": secret})
+        put(saver, "talk", None, {"texts": [secret]})
         refused = store.import_from_langgraph(stock.kind, stock.url).refused
         assert [refusal.thread_id for refusal in refused] == ["talk"]
         report = store.import_from_langgraph(stock.kind, stock.url, serde=serde)
         assert_all_came(report, 1)
-        assert head(store.saver(serde), "talk").checkpoint["channel_values"] == {"text": secret}
+        assert head(store.saver(serde), "talk").checkpoint["channel_values"] == {"texts": [secret]}
         assert saver_content(store.saver(serde), "talk") == saver_content(saver, "talk")
     assert secret.encode() not in database.read_bytes()
 

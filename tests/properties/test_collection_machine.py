@@ -174,7 +174,9 @@ class CollectionMachine(SaverMachine):
     ) -> None:
         """Writers go on in threads of their own, on both stores, while two collections run."""
         names = [name for name, thread in self.model.threads.items() if thread.visible("")]
-        writing = data.draw(st.lists(st.sampled_from(sorted(names)), min_size=1, max_size=3, unique=True))
+        writing = data.draw(
+            st.lists(st.sampled_from(sorted(names)), min_size=1, max_size=3, unique=True)
+        )
         left = [name for name in sorted(names) if name not in writing][:1]
         hides = [self._outcome(name, policy) for name in left]
         work: list[Callable[[], Any]] = []

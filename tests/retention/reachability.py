@@ -1,4 +1,4 @@
-"""Which values rows refer to, worked out from the tables alone and from nothing of the store's code.
+"""Which values rows refer to, worked out from the tables alone and nothing of the store's code.
 
 `walk` reads a whole database beside the store, follows every reference, and says what is missing
 (referred to, and not there) and what is waste (there, and not referred to).

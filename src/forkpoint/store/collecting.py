@@ -268,7 +268,9 @@ class Collector:
             without: dict[int, set[int]] = {}
             for session in _holding(db, family, needs):
                 doomed = needs.doomed(session)
-                without |= {thread: set(ns) for thread, ns in doomed.rows.items()}
+                for rows in (doomed.rows, doomed.hollow):
+                    for thread, ns in rows.items():
+                        without.setdefault(thread, set()).update(ns)
                 taken.remove(session, _weighed(db, doomed))
             taken.families[family] = self._sweeper.estimate(db, family, without, more)
 
@@ -342,9 +344,13 @@ def _holding(db: Connection, family: int, needs: Needs) -> list[int]:
 
 def _weighed(db: Connection, doomed: Doomed) -> Removed:
     weighed = Removed()
-    for thread, ns in doomed.rows.items():
-        for start in range(0, len(ns), _PIECE):
-            members = db.members(ns[start : start + _PIECE])
-            for statement in ("weigh_rows", "weigh_writes"):
+    for statement, rows in (
+        ("weigh_rows", doomed.rows),
+        ("weigh_writes", doomed.rows),
+        ("weigh_writes", doomed.hollow),
+    ):
+        for thread, ns in rows.items():
+            for start in range(0, len(ns), _PIECE):
+                members = db.members(ns[start : start + _PIECE])
                 weighed = weighed.plus(Removed(*db.one(statement, thread=thread, ns=members)))
     return weighed

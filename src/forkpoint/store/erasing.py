@@ -17,6 +17,7 @@ from forkpoint.store.driver import Connection, Driver
 from forkpoint.store.marking import Reach, roots
 from forkpoint.store.records import cid_text
 from forkpoint.store.removing import Remover
+from forkpoint.store.rows import is_empty
 from forkpoint.store.sweeping import Sweeper, Swept
 
 _NUMBER = 0xFFFFFFFF
@@ -111,7 +112,8 @@ def _standing(db: Connection, session: int) -> list[StandingCheckpoint]:
     return [
         StandingCheckpoint(cid_text(bytes(cid)), namespace, forks)
         for thread, namespace, _ in threads
-        for (cid,) in db.all("identities_of", thread=thread)
+        for cid, body in db.all("identities_of", thread=thread)
+        if not is_empty(body)
     ]
 
 

@@ -87,11 +87,10 @@ class Forker:
                 raise SessionNotFoundError(f"there is no session {source!r} to fork")
             base_session, family = base[0], base[1]
             db.run("share_family", family=family)
-            db.one("hold_session", id=base_session)
-            base = db.one("live_session", name=source)
-            if base is None or base[0] != base_session:
+            held = db.one("hold_source", id=base_session)
+            if held is None:
                 raise StaleError
-            cut, swept = base[2], base[4]
+            cut, swept, depth, root = held
             self._require_empty(db, destination)
             point = self._lookup.find(
                 db,
@@ -114,15 +113,14 @@ class Forker:
             carry = past if superseded else live
             moment = now()
             origin = self._origin(db, source, checkpoint_id, point, by, reason, run_key, moment)
-            summary = db.one("depth_and_root", id=base_session)
             session = db.insert(
                 "insert_fork",
                 name=destination,
                 family=family,
                 swept=swept,
                 now=moment,
-                depth=summary[0] + 1,
-                root=summary[1],
+                depth=depth + 1,
+                root=root,
                 parent=base_session,
                 base=standing,
                 base_thread=base_thread,

@@ -2,8 +2,8 @@
 
 A row is needed when its own session shows it, when a fork sees it, when a delta channel of a row
 that is seen is rebuilt from the writes on it, or when without it one of these would not know its
-ancestors. Everybody counts who stands on the session, directly or not, and deleted sessions too, as
-long as a fork of theirs holds them.
+ancestors: then its place is needed, and what is in it is not. Everybody counts who stands on the
+session, directly or not, and deleted sessions too, as long as a fork of theirs holds them.
 
 A row that nobody needs is never needed again: what is seen later descends from what is seen now. So
 whoever has found such rows in one moment of the database can remove them at leisure.
@@ -23,7 +23,7 @@ from forkpoint.store.lineage import (
     NOWHERE,
     seen_through,
 )
-from forkpoint.store.rows import extra_of, versions_and_references
+from forkpoint.store.rows import extra_of, is_empty, versions_and_references
 from forkpoint.store.terms import Terms
 
 Place = tuple[int, int]
@@ -76,6 +76,17 @@ class Doomed(NamedTuple):
     """By thread, oldest first."""
     whole: frozenset[int]
     """Threads of a deleted session of which no row is needed."""
+    hollow: dict[int, list[int]]
+    """By thread, rows of which only the place is needed, and that still have something in them."""
+
+
+class _Needed(NamedTuple):
+    """What of a thread is needed."""
+
+    rows: set[int]
+    """With all that is in them."""
+    places: set[int]
+    """Rows of which only the place matters."""
 
 
 @dataclass(slots=True)
@@ -118,16 +129,31 @@ class Needs:
     def doomed(self, session: int) -> Doomed:
         """The rows of a session that nobody needs."""
         self._load([session])
-        kept, _ = self._kept(session, below=False)
+        needed, _ = self._needed(session, below=False)
         rows: dict[int, list[int]] = {}
         whole: set[int] = set()
+        hollow: dict[int, list[int]] = {}
         for thread, _ in self._threads[session]:
-            gone = [spot.n for spot in self._spots[thread] if spot.n not in kept[thread]]
+            spots = self._spots[thread]
+            kept = with_skeleton(spots, needed[thread].rows | needed[thread].places)
+            gone = [spot.n for spot in spots if spot.n not in kept]
             if gone:
                 rows[thread] = gone
-                if self._footings[session].deleted and not kept[thread]:
+                if self._footings[session].deleted and not kept:
                     whole.add(thread)
-        return Doomed(rows, frozenset(whole))
+            full = self._full(thread, sorted(kept - needed[thread].rows))
+            if full:
+                hollow[thread] = full
+        return Doomed(rows, frozenset(whole), hollow)
+
+    def _full(self, thread: int, ns: Sequence[int]) -> list[int]:
+        """Which of some rows have something in them, or on them."""
+        if not ns:
+            return []
+        written = self._db.all("written_on", thread=thread, ns=self._db.members(ns))
+        full = {n for (n,) in written}
+        full |= {n for n, body in self.bodies(thread, ns).items() if not is_empty(body)}
+        return sorted(full)
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -171,11 +197,11 @@ class Needs:
 
     # -- what is kept -------------------------------------------------------------------------
 
-    def _kept(
+    def _needed(
         self, session: int, *, below: bool
-    ) -> tuple[dict[int, set[int]], dict[Place, set[str]]]:
-        """The rows to keep, by thread. With `below` also what is wanted of other sessions' rows:
-        the channels that are rebuilt from there."""
+    ) -> tuple[dict[int, _Needed], dict[Place, set[str]]]:
+        """What is needed, by thread. With `below` also what is wanted of other sessions' rows: the
+        channels that are rebuilt from there."""
         footing = self._footings[session]
         threads = self._threads[session]
         seen: dict[int, set[int]] = {thread: set() for thread, _ in threads}
@@ -204,21 +230,21 @@ class Needs:
                 wanted.setdefault(place[0], {}).setdefault(place[1], set()).update(channels)
             else:
                 elsewhere.setdefault(place, set()).update(channels)
-        kept: dict[int, set[int]] = {}
+        needed: dict[int, _Needed] = {}
         root_thread = next((thread for thread, namespace in threads if not namespace), None)
         # Sub-namespaces first: their rows are seen by way of their root rows, which then stay.
         for thread, namespace in sorted(threads, key=lambda item: item[1] == ""):
             spots = self._spots[thread]
-            walk = _Walk(self, thread, spots, seen[thread], seen[thread] | stay[thread], beneath)
-            rows = seen[thread] | stay[thread] | walk.down(wanted.get(thread, {}))
+            walk = _Walk(self, thread, spots, seen[thread], beneath)
+            rows = seen[thread] | walk.down(wanted.get(thread, {}))
             for place, channels in walk.elsewhere.items():
                 elsewhere.setdefault(place, set()).update(channels)
             if namespace and root_thread is not None:
                 stay[root_thread] |= {
                     spot.root for spot in spots if spot.root is not None and spot.n in rows
                 }
-            kept[thread] = with_skeleton(spots, rows)
-        return kept, elsewhere
+            needed[thread] = _Needed(rows, stay[thread])
+        return needed, elsewhere
 
     def _see(
         self,
@@ -264,12 +290,13 @@ class Needs:
             level = [fork.id for one in level for fork in self._forks[one]]
             level = [one for one in level if one not in self._below]
         for one in reversed(order):
-            self._below[one] = self._kept(one, below=True)[1]
+            self._below[one] = self._needed(one, below=True)[1]
         for fork in forks:
             yield from self._below[fork.id].items()
         for hanging in self._planned.hanging.get(session, ()):
-            place = (hanging.parent_thread, hanging.parent)
-            yield place, self.rebuilt(hanging.body)
+            channels = self.rebuilt(hanging.body)
+            if channels:
+                yield (hanging.parent_thread, hanging.parent), channels
 
     def rebuilt(self, body: bytes) -> set[str]:
         """The channels of a row that it has no value of: they are rebuilt from its ancestors."""
@@ -303,7 +330,6 @@ class _Walk:
         thread: int,
         spots: Sequence[Spot],
         seen: set[int],
-        staying: set[int],
         beneath: bool,
     ) -> None:
         self._needs = needs
@@ -313,7 +339,7 @@ class _Walk:
         #: What is wanted of rows in other threads.
         self.elsewhere: dict[Place, set[str]] = {}
         self._before: dict[int, Place | None] = {}
-        #: Rows that may want something of a row that does not stay anyway.
+        #: Rows that may want something of a row that is not seen itself.
         self._asking: set[int] = set()
         last: dict[int, int] = {}
         there = {spot.n for spot in spots}
@@ -330,11 +356,11 @@ class _Walk:
             self._before[spot.n] = before
             if before is None:
                 continue
-            if beneath if before[0] != thread else self._may_want(before[1], staying):
+            if beneath if before[0] != thread else self._may_want(before[1]):
                 self._asking.add(spot.n)
 
-    def _may_want(self, n: int, staying: set[int]) -> bool:
-        return n not in staying or n in self._asking
+    def _may_want(self, n: int) -> bool:
+        return n not in self._seen or n in self._asking
 
     def down(self, wanted: Mapping[int, set[str]]) -> set[int]:
         """The rows that are read to rebuild channels, given what others want of some rows."""

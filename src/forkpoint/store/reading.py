@@ -633,17 +633,19 @@ class Reader:
     def _turns(self, db: Connection, records: list[StoredCheckpoint]) -> dict[tuple[int, int], Any]:
         """For each record the extra part of the row that began its turn."""
         began: dict[tuple[int, int], tuple[int, int]] = {}
+        above: dict[tuple[int, int], tuple[int, int] | None] = {}
         for record in records:
             thread, n = record.place
             if record.turn is not None:
                 began[thread, n] = (thread, record.turn)
                 continue
             # In a fork, a turn that was under way began in another session.
-            for segment in strict_ancestors(db, thread, record.lane):
-                above = _row(db, segment.thread, segment.up_to)
-                if above is not None and above.turn is not None:
-                    began[thread, n] = (segment.thread, above.turn)
-                    break
+            lane = (thread, record.lane)
+            if lane not in above:
+                above[lane] = _turn_above(db, *lane)
+            inherited = above[lane]
+            if inherited is not None:
+                began[thread, n] = inherited
         wanted: dict[int, set[int]] = {}
         for thread, turn in began.values():
             wanted.setdefault(thread, set()).add(turn)
@@ -673,6 +675,15 @@ def resolve_all(
     """What a record's references stand for."""
     assert record.cells is not None
     return {name: record.cells.resolve(ref) for name, ref in references.items()}
+
+
+def _turn_above(db: Connection, thread: int, lane: int) -> tuple[int, int] | None:
+    """Where the turn began that was under way where a lane begins: thread and row."""
+    for segment in strict_ancestors(db, thread, lane):
+        row = _row(db, segment.thread, segment.up_to)
+        if row is not None and row.turn is not None:
+            return segment.thread, row.turn
+    return None
 
 
 def _row(db: Connection, thread: int, n: int) -> Row | None:

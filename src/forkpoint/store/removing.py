@@ -1,7 +1,8 @@
 """Taking things away without taking anything from anybody else.
 
 A row leaves its own session's view first (it is hidden), and is removed for good when nobody needs
-it any more (`needing`). When the last fork that needed a row goes, the row goes with it.
+it any more (`needing`). When the last fork that needed a row goes, the row goes with it. A row of
+which only the place is needed, so that others know their ancestors, is emptied.
 
 A session is taken out of sight in one transaction. Its rows go in that one as far as they are few,
 and else piece by piece. Whoever is killed in between leaves rows that nobody sees and a family that
@@ -10,7 +11,7 @@ counts as dirty; the next collection finds both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from forkpoint.store.clock import now
 from forkpoint.store.driver import Connection, Driver, StaleError
 from forkpoint.store.lineage import Lineage
 from forkpoint.store.needing import Doomed, Needs, ReplayedChannels
+from forkpoint.store.rows import empty_body
 from forkpoint.store.sessions import Sessions
 from forkpoint.store.terms import Fresh, Terms, item_key, item_value
 
@@ -48,10 +50,14 @@ class Removed(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Rows that go together: some of a few threads, and all of others."""
+    """Rows that go together."""
 
     some: tuple[tuple[int, tuple[int, ...]], ...]
+    """By thread, rows that are removed."""
     whole: tuple[int, ...]
+    """Threads that are removed with every row."""
+    hollow: tuple[tuple[int, tuple[int, ...]], ...]
+    """By thread, rows of which the place stays."""
 
 
 class _Shed(NamedTuple):
@@ -327,8 +333,17 @@ class Remover:
             members = db.members(piece.whole)
             lengths += db.all("remove_threads_writes", threads=members)
             lengths += db.all("remove_threads_rows", threads=members)
-        if lengths:
-            db.run("soil_family", family=family, rows=len(lengths))
+        if piece.hollow:
+            fresh = Fresh()
+            body = empty_body(db, self._terms, fresh)
+            metadata = self._terms.metadata_number(db, fresh, {})
+        for thread, ns in piece.hollow:
+            members = db.members(ns)
+            lengths += db.all("remove_writes", thread=thread, ns=members)
+            db.run("hollow_rows", thread=thread, ns=members, body=body, metadata=metadata)
+            self._terms.note_thread(db, metadata, thread)
+        if lengths or piece.hollow:
+            db.run("soil_family", family=family, rows=len(lengths) + len(piece.hollow))
             db.run("drop_lost_labels", family=family)
         return Removed(len(lengths), sum(length for (length,) in lengths))
 
@@ -381,20 +396,31 @@ def _pieces(doomed: Doomed) -> Iterator[_Piece]:
     some: list[tuple[int, tuple[int, ...]]] = []
     whole: list[int] = []
     room = _PIECE
-    for thread, ns in doomed.rows.items():
+    for thread, part in _parts(doomed.rows):
+        if len(part) > room:
+            yield _Piece(tuple(some), tuple(whole), ())
+            some, whole, room = [], [], _PIECE
+        if len(part) == len(doomed.rows[thread]) and thread in doomed.whole:
+            # Nobody writes there any more.
+            whole.append(thread)
+        else:
+            some.append((thread, part))
+        room -= len(part)
+    hollow: list[tuple[int, tuple[int, ...]]] = []
+    for thread, part in _parts(doomed.hollow):
+        if len(part) > room:
+            yield _Piece(tuple(some), tuple(whole), tuple(hollow))
+            some, whole, hollow, room = [], [], [], _PIECE
+        hollow.append((thread, part))
+        room -= len(part)
+    if some or whole or hollow:
+        yield _Piece(tuple(some), tuple(whole), tuple(hollow))
+
+
+def _parts(rows: Mapping[int, list[int]]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    for thread, ns in rows.items():
         for start in range(0, len(ns), _PIECE):
-            part = tuple(ns[start : start + _PIECE])
-            if len(part) > room:
-                yield _Piece(tuple(some), tuple(whole))
-                some, whole, room = [], [], _PIECE
-            if len(part) == len(ns) and thread in doomed.whole:
-                # Nobody writes there any more.
-                whole.append(thread)
-            else:
-                some.append((thread, part))
-            room -= len(part)
-    if some or whole:
-        yield _Piece(tuple(some), tuple(whole))
+            yield thread, tuple(ns[start : start + _PIECE])
 
 
 def _inhabited(db: Connection, family: int) -> bool:

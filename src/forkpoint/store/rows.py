@@ -56,6 +56,12 @@ def empty_body(db: Connection, terms: Terms, fresh: Fresh) -> bytes:
     return _pack([nothing, [], [], nothing, [], None])
 
 
+def is_empty(body: bytes) -> bool:
+    """Whether a checkpoint row's body says nothing."""
+    names_term, versions, references, nodes_term, seen_versions, extra = _unpack(body)
+    return names_term == nodes_term and not (versions or references or seen_versions or extra)
+
+
 def read_checkpoint(
     db: Connection, terms: Terms, row: Row, *, session: str, namespace: str, inherited: bool
 ) -> StoredCheckpoint:

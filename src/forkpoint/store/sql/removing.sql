@@ -24,6 +24,10 @@ DELETE FROM checkpoint WHERE thread = :thread AND n {in:ns} RETURNING length(bod
 -- Remove the writes on some rows of a thread for good; the length of each.
 DELETE FROM pending WHERE thread = :thread AND n {in:ns} RETURNING length(body);
 
+-- name: hollow_rows
+-- Leave nothing of some rows but their place.
+UPDATE checkpoint SET body = :body, metadata = :metadata WHERE thread = :thread AND n {in:ns};
+
 -- name: remove_threads_rows
 -- Remove every row of some threads for good; the length of each.
 DELETE FROM checkpoint WHERE thread {in:threads} RETURNING length(body);

@@ -75,5 +75,5 @@ SELECT COALESCE(sum(length(cell)), 0) FROM list_item WHERE list >= :low AND list
 SELECT id, name FROM session WHERE id {in:ids} AND deleted = 0 ORDER BY id;
 
 -- name: identities_of
--- The ids of every checkpoint in a thread.
-SELECT cid FROM checkpoint WHERE thread = :thread ORDER BY n;
+-- The ids of every checkpoint in a thread, and what is in them.
+SELECT cid, body FROM checkpoint WHERE thread = :thread ORDER BY n;

@@ -10,6 +10,10 @@ SELECT {share_family};
 -- Until the transaction ends, nobody else writes to a session.
 SELECT tick FROM session WHERE id = :id {hold_row};
 
+-- name: hold_source
+-- The same, and what a fork must know of its source; no row when that is no longer live.
+SELECT tick, swept, depth, root FROM session WHERE id = :id AND deleted = 0 {hold_row};
+
 -- name: hold_live_session
 -- The same for the live session of a name; its number, if there is one.
 SELECT id FROM session WHERE name = :name AND deleted = 0 {hold_row};
@@ -82,10 +86,6 @@ SELECT CAST(:name AS TEXT), family, swept, CAST(:now AS BIGINT), CAST(:now AS BI
     origin_checkpoint, origin_by, origin_reason, origin_run, origin_pending, workspace, agent, ancestry
 FROM session WHERE id = :id
 RETURNING id;
-
--- name: depth_and_root
--- Where a session stands in its lineage.
-SELECT depth, root FROM session WHERE id = :id;
 
 -- name: fork_by_request
 -- The fork that a request made.
