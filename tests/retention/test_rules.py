@@ -277,6 +277,40 @@ def test_what_no_fork_shows_any_more_goes_below_it_too(store: Store) -> None:
     assert len(ids(saver, "fork")) == 3
 
 
+def test_what_was_hidden_before_a_fork_was_taken_goes_with_the_forks_that_see_it(
+    store: Store,
+) -> None:
+    saver = store.saver()
+    made = chain(saver, "source", 60)
+    saver.fork_session("source", made[59], "early")
+    saver.prune(["source"])
+    saver.fork_session("source", made[59], "late")
+    assert (len(ids(saver, "early")), len(ids(saver, "late"))) == (60, 1)
+    held = store.examine().checkpoints
+    store.delete("early")
+    store.collect()
+    # The fork point, the first row of its lane, and the copy that the fork has.
+    assert store.examine().checkpoints == 3 < held
+    assert ids(saver, "late") == [made[59]]
+    assert store.examine().sound
+
+
+def test_a_place_that_was_emptied_lies_on_the_path_of_a_later_fork(store: Store) -> None:
+    saver = store.saver()
+    source = chain(saver, "source", 3)
+    saver.fork_session("source", source[2], "fork")
+    head = source[2]
+    for number in range(4):
+        head = put(saver, "fork", head, {"items": [number]}, version=100 + number)
+    saver.prune(["fork"])
+    saver.fork_session("fork", head, "fork of the fork")
+    saver.prune(["source"])
+    store.collect()
+    for session in ("fork", "fork of the fork"):
+        assert values(at(saver, session, head)) == {"items": [3]}
+    assert store.examine().sound
+
+
 @pytest.mark.parametrize("number", [1, 999, 1000, 1001, 2600])
 def test_many_checkpoints_go_in_several_transactions(file_store: Store, number: int) -> None:
     saver = file_store.saver()

@@ -216,13 +216,13 @@ class Needs:
         for fork in forks:
             # A view begins to look for its path here, whatever is shown of it.
             stay.setdefault(fork.base_thread, set()).add(fork.base_n)
-        self._see(threads, showing, seen)
+        blind = self._see(threads, showing, seen)
         cuts = [fork.base_cut for fork in showing]
         for thread, namespace in threads:
             if namespace:
                 stay[thread] |= _named_as_parents(self._spots[thread], seen[thread], cuts)
         beneath = below and footing.base is not None
-        asking = forks if beneath else [fork for fork in forks if fork not in showing]
+        asking = forks if beneath else [f for f in forks if f.id in blind or f not in showing]
         wanted: dict[int, dict[int, set[str]]] = {}
         elsewhere: dict[Place, set[str]] = {}
         for place, channels in self._wanted_by(session, asking):
@@ -251,30 +251,52 @@ class Needs:
         threads: Sequence[tuple[int, str]],
         showing: Sequence[Footing],
         seen: dict[int, set[int]],
-    ) -> None:
-        """Add what forks may see of a session: what lies on their paths, and what belongs to it."""
+    ) -> set[int]:
+        """Add what forks may see of a session: what lies on their paths, and what belongs to it.
+        Which of the forks do not see all of it, because something was hidden before they were
+        taken: what they rebuild is read from rows that they do not see."""
+        blind: set[int] = set()
         root_thread = next((thread for thread, namespace in threads if not namespace), None)
-        if root_thread is None or not showing:
-            return
+        if root_thread is None:
+            return blind
         spots = {spot.n: spot for spot in self._spots[root_thread]}
-        together: dict[int, int] = {}
+        hidden = [spot for spot in spots.values() if spot.hidden]
+        #: By lane: up to which row, and below which cut, somebody sees.
+        sights: dict[int, set[tuple[int, int]]] = {}
         for fork in showing:
             path = _path(spots, fork.base_n)
             for lane, up_to in path.items():
-                together[lane] = max(together.get(lane, NOWHERE), up_to)
+                sights.setdefault(lane, set()).add((up_to, fork.base_cut))
             for thread, namespace in threads:
                 if not namespace:
                     continue
                 for spot in self._spots[thread]:
-                    if (
-                        spot.n not in seen[thread]
-                        and spot.n < fork.base_cut
-                        and _belongs(spot.root, spots, path, fork)
-                    ):
+                    if spot.n >= fork.base_cut or not _belongs(spot.root, spots, path, fork):
+                        continue
+                    if seen_through(spot.hidden, spot.n, fork.base_cut):
                         seen[thread].add(spot.n)
+                    else:
+                        blind.add(fork.id)
+            if any(
+                spot.n <= path.get(spot.lane, NOWHERE)
+                and not seen_through(spot.hidden, spot.n, fork.base_cut)
+                for spot in hidden
+            ):
+                blind.add(fork.id)
+        furthest = {lane: max(up_to for up_to, _ in there) for lane, there in sights.items()}
         seen[root_thread] |= {
-            spot.n for spot in spots.values() if spot.n <= together.get(spot.lane, NOWHERE)
+            spot.n
+            for spot in spots.values()
+            if spot.n <= furthest.get(spot.lane, NOWHERE)
+            and (
+                not spot.hidden
+                or any(
+                    spot.n <= up_to and seen_through(spot.hidden, spot.n, cut)
+                    for up_to, cut in sights[spot.lane]
+                )
+            )
         }
+        return blind
 
     # -- delta channels -----------------------------------------------------------------------
 
@@ -299,7 +321,10 @@ class Needs:
                 yield (hanging.parent_thread, hanging.parent), channels
 
     def rebuilt(self, body: bytes) -> set[str]:
-        """The channels of a row that it has no value of: they are rebuilt from its ancestors."""
+        """The channels of a row that it has no value of: they are rebuilt from its ancestors. None
+        of a row of which only the place is left."""
+        if is_empty(body):
+            return set()
         versions, references = versions_and_references(self._db, self._terms, body)
         channels = self._replayed(extra_of(body))
         return {name for name in channels if name in versions and name not in references}
