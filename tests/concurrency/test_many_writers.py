@@ -1,4 +1,4 @@
-"""Sixteen threads and four processes on one file: no error, nothing lost, no turn overwritten."""
+"""Sixteen threads and four processes on one database: no error, nothing lost, no turn overwritten."""
 
 from __future__ import annotations
 
@@ -18,36 +18,35 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["forkpoint", "tests.concurrency.working"])
 
 
-def work_together(directory: Path, seconds: float) -> None:
+def work_together(url: str, directory: Path, seconds: float) -> None:
     """Sixteen threads here and two in each of four processes; then look for everything."""
-    path = str(directory / "agent.db")
-    with fp.open(path) as store:
+    with fp.open(url) as store:
         for thread in SHARED:
             put(store.saver(), thread, None, {"begin": True})
     records = [directory / f"record {number}" for number in range(5)]
     processes = [
         PROCESSES.Process(
-            target=work, args=(path, f"p{number}", 100 * number, 2, seconds, str(records[number]))
+            target=work, args=(url, f"p{number}", 100 * number, 2, seconds, str(records[number]))
         )
         for number in range(4)
     ]
     for process in processes:
         process.start()
-    work(path, "here", 1000, 16, seconds, str(records[4]))
+    work(url, "here", 1000, 16, seconds, str(records[4]))
     for process in processes:
         process.join(seconds + 60)
         assert process.exitcode == 0
     facts = [json.loads(line) for record in records for line in record.read_text().splitlines()]
-    check(path, facts)
+    check(url, facts)
 
 
-def check(path: str, facts: list[dict[str, Any]]) -> None:
+def check(url: str, facts: list[dict[str, Any]]) -> None:
     """Every acknowledged turn is where it was put, and nothing else is."""
     errors = [fact["error"] for fact in facts if "error" in fact]
     assert not errors, f"{len(errors)} workers failed, the first with:\n{errors[0]}"
     turns = [fact for fact in facts if "id" in fact]
     assert {fact["who"].split(".")[0] for fact in turns} == {"here", "p0", "p1", "p2", "p3"}
-    with fp.open(path) as store:
+    with fp.open(url) as store:
         saver = store.saver()
         per_thread: dict[str, set[str]] = defaultdict(set)
         for fact in turns:
@@ -61,6 +60,7 @@ def check(path: str, facts: list[dict[str, Any]]) -> None:
             assert len(listed) == len(set(listed))
             assert set(listed[:-1]) == per_thread[thread]
         check_forks(saver, [fact for fact in facts if "fork" in fact], per_thread)
+        assert store.examine().sound
 
 
 def check_forks(saver: Saver, forks: list[dict[str, Any]], own: dict[str, set[str]]) -> None:
@@ -76,10 +76,10 @@ def check_forks(saver: Saver, forks: list[dict[str, Any]], own: dict[str, set[st
         assert set(ids(saver, fork["fork"])) == own[fork["fork"]] | set(chain)
 
 
-def test_sixteen_threads_and_four_processes(tmp_path: Path) -> None:
-    work_together(tmp_path, seconds=5)
+def test_sixteen_threads_and_four_processes(url: str, tmp_path: Path) -> None:
+    work_together(url, tmp_path, seconds=5)
 
 
 @pytest.mark.soak
-def test_sixteen_threads_and_four_processes_at_length(tmp_path: Path) -> None:
-    work_together(tmp_path, seconds=20)
+def test_sixteen_threads_and_four_processes_at_length(url: str, tmp_path: Path) -> None:
+    work_together(url, tmp_path, seconds=20)

@@ -1,4 +1,4 @@
-"""Workers that share a file: each writes, reads and forks, and keeps a record of what it did."""
+"""Workers that share a database: each writes, reads and forks, and keeps a record of what it did."""
 
 from __future__ import annotations
 
@@ -99,9 +99,9 @@ class Worker:
         assert ids(self.saver, destination, limit=2) == [made, point]
 
 
-def work(path: str, name: str, seed: int, threads: int, seconds: float, record: str) -> None:
+def work(url: str, name: str, seed: int, threads: int, seconds: float, record: str) -> None:
     """Several workers in this process; what they did goes to a file, one JSON object a line."""
-    with fp.open(path) as store:
+    with fp.open(url) as store:
         workers = [Worker(store, f"{name}.{number}", seed + number) for number in range(threads)]
         until = time.monotonic() + seconds
         running = [threading.Thread(target=worker.run, args=(until,)) for worker in workers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import random
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,15 @@ import pytest
 import forkpoint as fp
 from tests.checkpoints import place
 from tests.crash.writing import items_of, write_until_killed, writes_of
+from tests.postgres import Postgres
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["forkpoint", "tests.crash.writing"])
 
 
-def kill_one_writer(database: Path, acknowledgements: Path, lines: list[str], rest: float) -> None:
-    """Start a writer, wait until it writes, and a little longer, and kill it."""
-    process = PROCESSES.Process(
-        target=write_until_killed, args=(str(database), str(acknowledgements), lines)
-    )
+def start_writer(url: str, acknowledgements: Path, lines: list[str]) -> Any:
+    """Start a writer and wait until it has written something."""
+    process = PROCESSES.Process(target=write_until_killed, args=(url, str(acknowledgements), lines))
     process.start()
     assert process.pid is not None
     patience = time.monotonic() + 60
@@ -34,7 +35,11 @@ def kill_one_writer(database: Path, acknowledgements: Path, lines: list[str], re
         assert process.is_alive(), "the writer ended by itself"
         assert time.monotonic() < patience, "the writer wrote nothing"
         time.sleep(0.002)
-    time.sleep(rest)
+    return process
+
+
+def kill(process: Any) -> None:
+    """Kill a process that is still at work."""
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     assert process.exitcode == -signal.SIGKILL
@@ -46,9 +51,11 @@ def acknowledged(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines[:-1]]
 
 
-def check_integrity(database: Path) -> None:
+def check_integrity(url: str) -> None:
     """The file is sound to SQLite itself."""
-    raw = sqlite3.connect(database)
+    if url.startswith("postgresql:"):
+        return
+    raw = sqlite3.connect(url)
     assert raw.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert raw.execute("PRAGMA foreign_key_check").fetchall() == []
     raw.close()
@@ -101,25 +108,26 @@ def check_whole(saver: Any, thread: str, of_interest: int | None = None) -> None
             assert found == whole, "a checkpoint whose child is there has all its writes"
 
 
-def survive(directory: Path, kills: int, seed: int) -> None:
-    """Kill writers one after another on the same file, checking after each."""
+def survive(new_url: Callable[[], str], directory: Path, kills: int, seed: int) -> None:
+    """Kill writers one after another on the same database, checking after each."""
     chance = random.Random(seed)
-    database = directory / "agent.db"
+    url = ""
     everything: list[dict[str, Any]] = []
     lines = 0
     for number in range(kills):
         acknowledgements = directory / f"acknowledged {number}"
         if number % 20 == 0:
-            database = directory / f"agent {number}.db"
+            url = new_url()
             everything = []
         mine = [f"main {number // 5}", f"plain {number}", f"forked {number}"]
-        rest = chance.choice([0.0, 0.005, 0.03, 0.1, 0.2]) * chance.random()
-        kill_one_writer(database, acknowledgements, mine, rest)
+        writer = start_writer(url, acknowledgements, mine)
+        time.sleep(chance.choice([0.0, 0.005, 0.03, 0.1, 0.2]) * chance.random())
+        kill(writer)
         facts = acknowledged(acknowledgements)
         everything += facts
         lines += len(facts)
-        check_integrity(database)
-        with fp.open(str(database)) as store:
+        check_integrity(url)
+        with fp.open(url) as store:
             saver = store.saver()
             check_acknowledged(saver, facts)
             for line in mine:
@@ -127,23 +135,34 @@ def survive(directory: Path, kills: int, seed: int) -> None:
                     check_whole(saver, line, 50)
             for summary in store.sessions(limit=20):
                 check_whole(saver, summary.session_id, 10)
-        check_integrity(database)
+        check_integrity(url)
         if number % 20 == 19 or number == kills - 1:
-            with fp.open(str(database)) as store:
+            with fp.open(url) as store:
                 check_acknowledged(store.saver(), everything)
                 for thread in {fact["thread"] for fact in everything}:
                     if store.saver().get_tuple(place(thread)) is not None:
                         check_whole(store.saver(), thread)
+                assert store.examine().sound
     assert lines > kills * 5
 
 
-def test_twenty_kills(tmp_path: Path) -> None:
-    survive(tmp_path, kills=20, seed=1)
+@pytest.fixture(params=["sqlite", "postgres"])
+def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """Gives the URL of a new database at every call."""
+    if request.param == "sqlite":
+        numbers = itertools.count()
+        return lambda: str(tmp_path / f"agent {next(numbers)}.db")
+    server: Postgres = request.getfixturevalue("postgres")
+    return server.url
+
+
+def test_twenty_kills(new_url: Callable[[], str], tmp_path: Path) -> None:
+    survive(new_url, tmp_path, kills=20, seed=1)
 
 
 @pytest.mark.soak
-def test_two_hundred_kills(tmp_path: Path) -> None:
-    survive(tmp_path, kills=200, seed=2)
+def test_two_hundred_kills(new_url: Callable[[], str], tmp_path: Path) -> None:
+    survive(new_url, tmp_path, kills=200, seed=2)
 
 
 def test_kill_while_the_database_is_being_created(tmp_path: Path) -> None:
@@ -165,4 +184,4 @@ def test_kill_while_the_database_is_being_created(tmp_path: Path) -> None:
         with fp.open(str(database)) as store:
             facts = tmp_path / f"acknowledged {number}"
             check_acknowledged(store.saver(), acknowledged(facts) if facts.exists() else [])
-        check_integrity(database)
+        check_integrity(str(database))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from contextlib import suppress
 from typing import Any
 
 import forkpoint as fp
@@ -83,13 +84,20 @@ def _write_line(saver: Any, say: Any, thread: str, line: str, forks: bool) -> No
                 say(did="delete", thread=fork)
 
 
+def _go_on_with_line(saver: Any, say: Any, thread: str, line: str, forks: bool) -> None:
+    """Grow a thread although its server comes and goes: what was not acknowledged may be there."""
+    while True:
+        with suppress(fp.ConnectionLostError, fp.DatabaseBusyError):
+            _write_line(saver, say, thread, line, forks)
+
+
 def write_until_killed(path: str, acknowledgements: str, lines: list[str]) -> None:
     """Write several threads at once, the first of which was begun by processes before this one."""
     say = Acknowledgements(acknowledgements).say
     store = fp.open(path)
     saver = store.saver()
     workers = [
-        threading.Thread(target=_write_line, args=(saver, say, line, line, number != 1))
+        threading.Thread(target=_go_on_with_line, args=(saver, say, line, line, number != 1))
         for number, line in enumerate(lines)
     ]
     for worker in workers:

@@ -5,9 +5,11 @@ python -m tests.doctor.working URL NAME SEED SECONDS
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
+from contextlib import suppress
 
 import forkpoint as fp
 from forkpoint.store import Store
@@ -119,10 +121,22 @@ class Worker:
         self.store.detach(self._session())
 
     def collect(self) -> None:
-        self.store.collect(fp.RetentionPolicy(keep_last=5) if self.chance.random() < 0.3 else None)
+        if self.chance.random() < 0.3:
+            self.store.collect(fp.RetentionPolicy(keep_last=5), sessions=[self._session()])
+        else:
+            self.store.collect()
 
     def erase(self) -> None:
         self.store.erase(f"{self.name} {self.chance.randrange(3)}")
+
+
+def work_until_killed(url: str, name: str, seed: int) -> None:
+    """Work although the server comes and goes."""
+    with fp.open(url) as store:
+        worker = Worker(store, name, seed)
+        while True:
+            with suppress(fp.ConnectionLostError, fp.DatabaseBusyError):
+                worker.work(math.inf)
 
 
 def main(url: str, name: str, seed: str, seconds: str) -> None:
