@@ -51,7 +51,7 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 soak: $(STAMP)
-	$(BIN)/python -m pytest -m soak --timeout 3600
+	$(BIN)/python -m pytest -m soak --timeout 7200
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

@@ -1,4 +1,4 @@
-"""Sixteen threads and four processes on one database: no error, nothing lost, no turn overwritten."""
+"""Sixteen threads and four processes on a database: no error, nothing lost, nothing overwritten."""
 
 from __future__ import annotations
 

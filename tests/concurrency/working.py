@@ -1,4 +1,4 @@
-"""Workers that share a database: each writes, reads and forks, and keeps a record of what it did."""
+"""Workers that share a database: each writes, reads, forks, and keeps a record of what it did."""
 
 from __future__ import annotations
 

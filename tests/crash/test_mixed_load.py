@@ -1,8 +1,8 @@
 """Four processes do all there is to do, killed every few seconds, on a server that comes and goes.
 
 Two write lines of which every state is known in advance, two do everything else, collections and
-erasures among it. What was acknowledged must be there whenever one of them was killed, and the doctor
-must find nothing, while all goes on and in the end.
+erasures among it. What was acknowledged must be there whenever one of them was killed, and the
+doctor must find nothing, while all goes on and in the end.
 """
 
 from __future__ import annotations
