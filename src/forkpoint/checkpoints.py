@@ -199,12 +199,17 @@ def stored_metadata(
 
 
 def replayed_channels(stored: Any) -> Sequence[str]:
-    """Delta channels that a checkpoint has no value of: LangGraph counts steps since their last."""
+    """Delta channels that a checkpoint has no value of: LangGraph counts steps since their last.
+    None of a row that was emptied."""
+    if stored is None:
+        return ()
     return list(Extra.unpacked(stored).changing.get("counters_since_delta_snapshot") or ())
 
 
 def stored_time(stored: Any) -> int | None:
     """When a checkpoint says that it was made, in microseconds since 1970; None if it does not."""
+    if stored is None:
+        return None
     moment = stored[_TIME]
     if isinstance(moment, str):
         try:
@@ -219,6 +224,8 @@ def stored_time(stored: Any) -> int | None:
 
 def root_id(stored: Any) -> str | None:
     """The root checkpoint that a subgraph's checkpoint belongs to, as it says itself."""
+    if stored is None:
+        return None
     parents = Extra.unpacked(stored).changing.get("parents")
     root = parents.get("") if isinstance(parents, Mapping) else None
     return root if isinstance(root, str) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -295,7 +296,9 @@ def test_what_was_hidden_before_a_fork_was_taken_goes_with_the_forks_that_see_it
     assert store.examine().sound
 
 
-def test_a_place_that_was_emptied_lies_on_the_path_of_a_later_fork(store: Store) -> None:
+def test_a_place_that_was_emptied_lies_on_the_path_of_a_later_fork(
+    store: Store, tmp_path: Path
+) -> None:
     saver = store.saver()
     source = chain(saver, "source", 3)
     saver.fork_session("source", source[2], "fork")
@@ -306,6 +309,9 @@ def test_a_place_that_was_emptied_lies_on_the_path_of_a_later_fork(store: Store)
     saver.fork_session("fork", head, "fork of the fork")
     saver.prune(["source"])
     store.collect()
+    store.export("fork of the fork", tmp_path / "fork.forkpoint")
+    assert store.detach("fork").detached
+    assert store.detach("fork of the fork").detached
     for session in ("fork", "fork of the fork"):
         assert values(at(saver, session, head)) == {"items": [3]}
     assert store.examine().sound

@@ -321,10 +321,7 @@ class Needs:
                 yield (hanging.parent_thread, hanging.parent), channels
 
     def rebuilt(self, body: bytes) -> set[str]:
-        """The channels of a row that it has no value of: they are rebuilt from its ancestors. None
-        of a row of which only the place is left."""
-        if is_empty(body):
-            return set()
+        """The channels of a row that it has no value of: they are rebuilt from its ancestors."""
         versions, references = versions_and_references(self._db, self._terms, body)
         channels = self._replayed(extra_of(body))
         return {name for name in channels if name in versions and name not in references}
