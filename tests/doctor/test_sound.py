@@ -11,6 +11,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 import forkpoint as fp
 from forkpoint.store import Store
+from tests.checkpoints import place, put
 from tests.doctor.conftest import kinds, told
 from tests.doctor.shapes import LONG, everything, plain
 from tests.traps.test_values import Cipher
@@ -134,3 +135,18 @@ def test_examining_does_not_block_the_event_loop(store: Store) -> None:
         return ticks
 
     assert asyncio.run(work()) > 3
+
+
+def test_a_list_that_stands_on_one_of_another_process(url: str) -> None:
+    with fp.open(url) as here, fp.open(url) as there:
+        mine, theirs = here.saver(), there.saver()
+        first = put(mine, "shared", values={"items": [LONG + "first"]})
+        other = [f"{LONG}{number}" for number in range(3)]
+        second = put(theirs, "shared", first, {"items": other}, version=2)
+        put(theirs, "shared", second, {"items": [*other, f"{LONG}theirs"]}, version=3)
+        branch = put(mine, "shared", second, {"items": [*other, f"{LONG}mine"]}, version=3)
+        found = mine.get_tuple(place("shared", branch))
+        assert found is not None
+        assert found.checkpoint["channel_values"]["items"] == [*other, f"{LONG}mine"]
+        diagnosis = here.examine()
+        assert diagnosis.sound, told(diagnosis)

@@ -231,16 +231,16 @@ class Values:
                 data = compressed
         return _SEALED + vault.seal(data) if vault.sealed else data
 
-    def _take_number(self, db: Connection, pool: Pool, placing: Placing) -> int:
+    def _take_number(self, db: Connection, pool: Pool, placing: Placing, above: int = 0) -> int:
         # A block that was taken and committed earlier is used up at once: a number lost to a
         # rollback is only a gap. A block taken in this transaction may be undone with it, so what
         # is left of it is kept for others only after the commit.
         own = placing.numbers.get(pool)
-        if own is not None and own[0] < own[1]:
+        if own is not None and above < own[0] < own[1]:
             placing.numbers[pool] = (own[0] + 1, own[1])
             return own[0]
         shared = self._blocks.get(pool)
-        if shared is not None and shared[0] < shared[1]:
+        if shared is not None and above < shared[0] < shared[1]:
             self._blocks[pool] = (shared[0] + 1, shared[1])
             return shared[0]
         row = db.one("reserve_numbers", family=pool.family, count=_BLOCK)
@@ -299,7 +299,6 @@ class Values:
     def _new_list(
         self, db: Connection, pool: Pool, base: int | None, length: int, placing: Placing
     ) -> int:
-        number = self._take_number(db, pool, placing)
         base_gid = None
         if base is not None:
             base_gid = pool.family << 32 | base
@@ -309,6 +308,10 @@ class Values:
                 if below is None or length > below_length:
                     break
                 base_gid = below
+        # A list has a greater number than the one it stands on, which another process may have made
+        # with a number of a later block.
+        above = 0 if base_gid is None else base_gid & _NUMBER
+        number = self._take_number(db, pool, placing, above)
         gid = pool.family << 32 | number
         db.run("insert_list", id=gid, base=base_gid, base_length=length)
         placing.bases[gid] = (base_gid, length)
