@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -223,3 +224,22 @@ async def test_without_blocking_the_event_loop(file_store: fp.Store) -> None:
     saver = file_store.saver()
     saver.fork_session("talk", chain(saver, "talk", 3)[-1], "fork")
     assert (await file_store.adetach("fork")).detached
+
+
+@pytest.mark.parametrize("collected", [False, True])
+def test_what_its_source_had_stopped_to_show_stays_out_of_view(
+    store: fp.Store, tmp_path: Path, collected: bool
+) -> None:
+    saver = store.saver()
+    made = chain(saver, "talk", 3)
+    saver.fork_session("talk", made[2], "pruned")
+    saver.prune(["pruned"])
+    saver.fork_session("pruned", made[2], "fork")
+    if collected:
+        store.collect()
+    assert listed(saver, "fork") == [made[2]]
+    store.export("fork", tmp_path / "fork.forkpoint")
+    store.import_session(tmp_path / "fork.forkpoint", "imported")
+    store.detach("fork")
+    assert listed(saver, "fork") == listed(saver, "imported") == [made[2]]
+    assert store.examine().sound

@@ -156,10 +156,11 @@ class Lineage:
         return view if shown or not view.bases else View(session, view.bases)
 
     def whole_view(self, db: Connection, session: int) -> View:
-        """What a session stands on, whether it shows it or not."""
-        bases, path, inner, _ = self._stands_on(db, session)
+        """What a session stands on, whether it shows it or not. What the sessions below had
+        stopped to show when it was forked is not shown either."""
+        bases, path, inner, visible = self._stands_on(db, session)
         lanes = {(part.thread, part.lane): part.up_to for part in path}
-        return View(session, bases, path, lanes, inner, len(bases))
+        return View(session, bases, path, lanes, inner, visible)
 
     def owner(self, db: Connection, thread: int) -> int:
         """The session that a thread belongs to."""
